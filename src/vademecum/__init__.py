@@ -1,0 +1,1 @@
+"""Vademecum: the knowledge and memory that AI agents carry."""

@@ -1,0 +1,66 @@
+"""What an embedder is, whichever model or server is behind it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vademecum.types import Vector
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EmbeddingSpace:
+    """Vectors compare only within one space; anything that changes them makes another."""
+
+    model: str
+    dimensions: int
+    digest: str
+    """Of weights and quantisation, so that the same name with other weights is another space."""
+    document_prefix: str = ""
+    query_prefix: str = ""
+
+    @property
+    def key(self) -> str:
+        """The space in one line, equal for equal spaces."""
+        prefixes = f"{self.document_prefix!r}/{self.query_prefix!r}"
+        return f"{self.model}:{self.dimensions}:{self.digest}:{prefixes}"
+
+
+class Tokenizer(Protocol):
+    """The embedding model's own way to count."""
+
+    def offsets(self, text: str) -> list[tuple[int, int]]:
+        """Start and end in `text`, in characters, of each of its tokens; no special tokens."""
+        ...
+
+    def counts(self, texts: Sequence[str]) -> list[int]:
+        """Number of tokens of each text; no special tokens."""
+        ...
+
+
+class Embedder(Protocol):
+    """Text to vectors."""
+
+    @property
+    def space(self) -> EmbeddingSpace: ...
+
+    @property
+    def tokenizer(self) -> Tokenizer: ...
+
+    @property
+    def max_tokens(self) -> int:
+        """Tokens of text that one vector covers; special tokens and prefix are already off."""
+        ...
+
+    async def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Unit vectors of document texts, shape (len(texts), dimensions).
+
+        Raises BadInput for a text longer than `max_tokens`: nothing is cut silently.
+        """
+        ...
+
+    async def embed_query(self, text: str) -> Vector:
+        """Unit vector of a query, shape (dimensions,); a longer query keeps its first tokens."""
+        ...
