@@ -1,0 +1,98 @@
+"""Collections: the unit of isolation. Every read and write names one."""
+
+import re
+from dataclasses import dataclass
+from datetime import datetime
+
+from psycopg.rows import class_row
+
+from vademecum.errors import BadInput, UnknownCollection
+from vademecum.store.db import Connection
+from vademecum.store.sql import SQL
+from vademecum.types import CollectionId, SpaceId
+
+_NAME = re.compile(r"[^\W][\w.-]{0,99}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Collection:
+    id: CollectionId
+    name: str
+    profile: str
+    embedder: str
+    """`provider:model` that its vectors are made with; `none` for lexical search only."""
+    space_id: SpaceId | None
+    """The embedding space its searches use; None until something is embedded."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CollectionOverview:
+    name: str
+    profile: str
+    embedder: str
+    documents: int
+    chunks: int
+    pending: int
+    processing: int
+    failed: int
+    updated_at: datetime | None
+
+
+def check_name(name: str) -> str:
+    """The name itself; raises BadInput where it cannot be one."""
+    if not _NAME.fullmatch(name):
+        raise BadInput(
+            f"{name!r} cannot name a collection",
+            hint="Use letters, digits, `_`, `-` and `.`; at most 100, the first a letter or digit.",
+        )
+    return name
+
+
+async def names(connection: Connection) -> list[str]:
+    cursor = await connection.execute(SQL["collection_names"])
+    return [name for (name,) in await cursor.fetchall()]
+
+
+async def find(connection: Connection, name: str) -> Collection:
+    """Raises UnknownCollection."""
+    async with connection.cursor(row_factory=class_row(Collection)) as cursor:
+        await cursor.execute(SQL["collection_by_name"], {"name": name})
+        collection = await cursor.fetchone()
+    if collection is None:
+        raise UnknownCollection(name, await names(connection))
+    return collection
+
+
+async def find_or_create(
+    connection: Connection, name: str, *, profile: str, embedder: str
+) -> Collection:
+    """The collection of this name; profile and embedder count only for a new one."""
+    values = {"name": check_name(name), "profile": profile, "embedder": embedder}
+    async with connection.cursor(row_factory=class_row(Collection)) as cursor:
+        await cursor.execute(SQL["create_collection"], values)
+        created = await cursor.fetchone()
+    return created or await find(connection, name)
+
+
+async def use_space(connection: Connection, collection: CollectionId, space: SpaceId) -> None:
+    await connection.execute(
+        SQL["set_collection_space"], {"collection": collection, "space": space}
+    )
+
+
+async def use_profile(connection: Connection, collection: CollectionId, profile: str) -> None:
+    await connection.execute(
+        SQL["set_collection_profile"], {"collection": collection, "profile": profile}
+    )
+
+
+async def delete(connection: Connection, collection: CollectionId) -> None:
+    """The collection and all that is in it."""
+    await connection.execute(SQL["delete_collection"], {"collection": collection})
+
+
+async def overview(connection: Connection, name: str | None = None) -> list[CollectionOverview]:
+    """What collections hold and what is still to do in them: one, or all to list them."""
+    async with connection.cursor(row_factory=class_row(CollectionOverview)) as cursor:
+        await cursor.execute(SQL["collection_overview"], {"name": name})
+        return await cursor.fetchall()

@@ -1,0 +1,147 @@
+"""Connections to PostgreSQL: one pool, opened once, with pgvector's types known."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from types import TracebackType
+from typing import Self
+
+import psycopg
+from pgvector.psycopg import register_vector_async
+from psycopg import AsyncConnection, sql
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+from psycopg.rows import TupleRow
+from psycopg_pool import AsyncConnectionPool, PoolTimeout
+
+from vademecum.errors import DatabaseTooOld, DatabaseUnavailable
+from vademecum.store.migrate import migrate
+
+Connection = AsyncConnection[TupleRow]
+
+MINIMUM_SERVER = 150000
+MINIMUM_PGVECTOR = (0, 8)
+
+
+def redacted(conninfo: str) -> str:
+    """The connection string without its password, for people to read."""
+    try:
+        parts = conninfo_to_dict(conninfo)
+    except psycopg.Error:
+        return "(connection string that cannot be read)"
+    parts.pop("password", None)
+    parts.pop("sslpassword", None)
+    return make_conninfo("", **parts)
+
+
+class Database:
+    """The pool. `async with Database(conninfo) as database:` connects and migrates."""
+
+    def __init__(self, conninfo: str, *, size: int = 6) -> None:
+        try:
+            parts = conninfo_to_dict(conninfo)
+        except psycopg.Error as error:
+            raise DatabaseUnavailable(
+                f"the connection string cannot be read: {type(error).__name__}",
+                hint="It looks like postgresql://user:password@host/database.",
+            ) from None
+        self.conninfo = make_conninfo(
+            conninfo, **({} if "connect_timeout" in parts else {"connect_timeout": 15})
+        )
+        pooled = "-pooler" in str(parts.get("host", ""))
+        self._pool = AsyncConnectionPool[Connection](
+            self.conninfo,
+            min_size=1,
+            max_size=size,
+            open=False,
+            timeout=30,
+            configure=_configure,
+            # A pooler in transaction mode may not keep prepared statements between transactions.
+            kwargs={"application_name": "vademecum", "autocommit": True}
+            | ({"prepare_threshold": None} if pooled else {}),
+        )
+
+    @property
+    def shown(self) -> str:
+        """The connection string without its password."""
+        return redacted(self.conninfo)
+
+    async def __aenter__(self) -> Self:
+        await self.open()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def open(self) -> None:
+        """Connect, and bring the schema up to date.
+
+        Raises DatabaseUnavailable or DatabaseTooOld.
+        """
+        try:
+            # A fresh cluster has no vector type yet, so the first connection is a plain one.
+            async with await AsyncConnection.connect(self.conninfo, autocommit=True) as connection:
+                await _check_server(connection)
+                await migrate(connection)
+        except psycopg.OperationalError as error:
+            raise DatabaseUnavailable(f"cannot connect to {self.shown}: {_first_line(error)}") from None
+        except psycopg.errors.InsufficientPrivilege as error:
+            raise DatabaseUnavailable(
+                f"{self.shown}: {_first_line(error)}",
+                hint="The user must be allowed to create tables and the extension `vector`.",
+            ) from None
+        await self._pool.open()
+
+    async def close(self) -> None:
+        await self._pool.close()
+
+    @asynccontextmanager
+    async def connection(self) -> AsyncIterator[Connection]:
+        """A connection in autocommit; raises DatabaseUnavailable when none can be had."""
+        try:
+            async with self._pool.connection() as connection:
+                yield connection
+        except PoolTimeout:
+            raise DatabaseUnavailable(f"no connection to {self.shown} within 30 s") from None
+        except psycopg.OperationalError as error:
+            raise DatabaseUnavailable(f"{self.shown}: {_first_line(error)}") from error
+
+    @asynccontextmanager
+    async def transaction(self) -> AsyncIterator[Connection]:
+        """A connection inside one transaction: all of it is stored, or nothing."""
+        async with self.connection() as connection, connection.transaction():
+            yield connection
+
+
+async def _configure(connection: Connection) -> None:
+    await register_vector_async(connection)
+
+
+async def _check_server(connection: Connection) -> None:
+    if connection.info.server_version < MINIMUM_SERVER:
+        raise DatabaseTooOld(f"the server is PostgreSQL {connection.info.server_version // 10000}")
+    row = await (
+        await connection.execute(
+            "SELECT coalesce((SELECT extversion FROM pg_extension WHERE extname = 'vector'),"
+            " (SELECT default_version FROM pg_available_extensions WHERE name = 'vector'))"
+        )
+    ).fetchone()
+    version = row[0] if row else None
+    if version is None:
+        raise DatabaseTooOld("the server has no pgvector extension")
+    if tuple(int(part) for part in version.split(".")[:2]) < MINIMUM_PGVECTOR:
+        raise DatabaseTooOld(
+            f"the server has pgvector {version}", hint="Run `ALTER EXTENSION vector UPDATE`."
+        )
+
+
+def _first_line(error: Exception) -> str:
+    lines = str(error).strip().splitlines()
+    return lines[-1].strip() if lines else type(error).__name__
+
+
+def identifier(template: str, **names: str) -> sql.Composed:
+    """A query with identifiers put in, quoted."""
+    return sql.SQL(template).format(  # type: ignore[arg-type]
+        **{key: sql.Identifier(name) for key, name in names.items()}
+    )
