@@ -23,6 +23,24 @@ Change = Literal["inserted", "updated", "unchanged"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class EmbeddingSpace:
+    """Vectors compare only within one space; anything that changes them makes another."""
+
+    model: str
+    dimensions: int
+    digest: str
+    """Of weights and quantisation, so that the same name with other weights is another space."""
+    document_prefix: str = ""
+    query_prefix: str = ""
+
+    @property
+    def key(self) -> str:
+        """The space in one line, equal for equal spaces."""
+        prefixes = f"{self.document_prefix!r}/{self.query_prefix!r}"
+        return f"{self.model}:{self.dimensions}:{self.digest}:{prefixes}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
     """Where a document is from: a file under an indexed folder, or a page of the web.
 
@@ -70,3 +88,87 @@ class Chunk:
     token_count: int
     word_count: int
     char_count: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scored:
+    """A chunk and how well one retriever likes it; higher is better."""
+
+    chunk_id: ChunkId
+    score: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Query:
+    """A search. Raises nothing itself: `search.pipeline.check` says what is wrong with it."""
+
+    text: str
+    collection: str
+    mode: Mode = "hybrid"
+    limit: int = 8
+    threshold: float | None = None
+    """Least cosine similarity of a hit's best window; None keeps all."""
+    keyword: str | None = None
+    """Only documents that hold these words."""
+    boost: tuple[str, ...] = ()
+    """Fields (title, heading, topic, file) whose match with the query counts more."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contribution:
+    """What one retriever says of a hit, and its share of the hit's score."""
+
+    retriever: str
+    rank: int
+    score: float
+    share: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hit:
+    """A chunk that answers a query. The shares of `contributions` sum up to `score`."""
+
+    chunk_id: ChunkId
+    document_id: DocumentId
+    score: float
+    title: str
+    collection: str
+    path: str
+    url: str | None
+    heading_path: tuple[str, ...]
+    section_id: str
+    ordinal: int
+    text: str
+    snippet: str
+    contributions: tuple[Contribution, ...]
+
+    @property
+    def reference(self) -> str:
+        """The citation: collection/file#section."""
+        return f"{self.collection}/{self.path}#{self.section_id}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cited:
+    """A source of an answer."""
+
+    reference: str
+    collection: str
+    path: str
+    section_id: str
+    title: str
+    score: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """Sentences from the sources, each followed by its citation.
+
+    Where the sources do not hold the answer `found` is False, `answer` says so, and `sources` are
+    the nearest sections.
+    """
+
+    question: str
+    found: bool
+    answer: str
+    sources: tuple[Cited, ...]

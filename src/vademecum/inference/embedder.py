@@ -1,31 +1,14 @@
 """What an embedder is, whichever model or server is behind it."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from vademecum.types import Vector
+from vademecum.types import EmbeddingSpace, Vector
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EmbeddingSpace:
-    """Vectors compare only within one space; anything that changes them makes another."""
-
-    model: str
-    dimensions: int
-    digest: str
-    """Of weights and quantisation, so that the same name with other weights is another space."""
-    document_prefix: str = ""
-    query_prefix: str = ""
-
-    @property
-    def key(self) -> str:
-        """The space in one line, equal for equal spaces."""
-        prefixes = f"{self.document_prefix!r}/{self.query_prefix!r}"
-        return f"{self.model}:{self.dimensions}:{self.digest}:{prefixes}"
+__all__ = ["Embedder", "EmbeddingSpace", "Tokenizer"]
 
 
 class Tokenizer(Protocol):

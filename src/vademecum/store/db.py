@@ -1,9 +1,10 @@
 """Connections to PostgreSQL: one pool, opened once, with pgvector's types known."""
 
-from collections.abc import AsyncIterator
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from types import TracebackType
-from typing import Self
+from typing import Self, TypeVar
 
 import psycopg
 from pgvector.psycopg import register_vector_async
@@ -16,6 +17,7 @@ from vademecum.errors import DatabaseTooOld, DatabaseUnavailable
 from vademecum.store.migrate import migrate
 
 Connection = AsyncConnection[TupleRow]
+Result = TypeVar("Result")
 
 MINIMUM_SERVER = 150000
 MINIMUM_PGVECTOR = (0, 8)
@@ -35,7 +37,15 @@ def redacted(conninfo: str) -> str:
 class Database:
     """The pool. `async with Database(conninfo) as database:` connects and migrates."""
 
-    def __init__(self, conninfo: str, *, size: int = 6) -> None:
+    def __init__(
+        self,
+        conninfo: str,
+        *,
+        size: int = 6,
+        revive: Callable[[], Awaitable[object]] | None = None,
+    ) -> None:
+        """`revive` starts a server that is ours to start, when it is gone."""
+        self._revive = revive
         try:
             parts = conninfo_to_dict(conninfo)
         except psycopg.Error as error:
@@ -69,7 +79,10 @@ class Database:
         return self
 
     async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        tb: TracebackType | None,
     ) -> None:
         await self.close()
 
@@ -84,7 +97,9 @@ class Database:
                 await _check_server(connection)
                 await migrate(connection)
         except psycopg.OperationalError as error:
-            raise DatabaseUnavailable(f"cannot connect to {self.shown}: {_first_line(error)}") from None
+            raise DatabaseUnavailable(
+                f"cannot connect to {self.shown}: {_first_line(error)}"
+            ) from None
         except psycopg.errors.InsufficientPrivilege as error:
             raise DatabaseUnavailable(
                 f"{self.shown}: {_first_line(error)}",
@@ -103,8 +118,20 @@ class Database:
                 yield connection
         except PoolTimeout:
             raise DatabaseUnavailable(f"no connection to {self.shown} within 30 s") from None
-        except psycopg.OperationalError as error:
+        except (psycopg.OperationalError, psycopg.InterfaceError) as error:
             raise DatabaseUnavailable(f"{self.shown}: {_first_line(error)}") from error
+
+    async def retry(self, operation: Callable[[], Awaitable[Result]], *, tries: int = 6) -> Result:
+        """Do something that is safe to do again, through a restart of the server."""
+        for attempt in range(tries - 1):
+            try:
+                return await operation()
+            except DatabaseUnavailable:
+                await asyncio.sleep(0.1 * 2**attempt)
+                if self._revive is not None:
+                    await self._revive()
+                await self._pool.check()
+        return await operation()
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[Connection]:
@@ -142,6 +169,4 @@ def _first_line(error: Exception) -> str:
 
 def identifier(template: str, **names: str) -> sql.Composed:
     """A query with identifiers put in, quoted."""
-    return sql.SQL(template).format(  # type: ignore[arg-type]
-        **{key: sql.Identifier(name) for key, name in names.items()}
-    )
+    return sql.SQL(template).format(**{key: sql.Identifier(name) for key, name in names.items()})

@@ -21,9 +21,7 @@ class Migration:
 def migrations() -> list[Migration]:
     """All migrations of this version, in order."""
     found = [
-        Migration(
-            number=int(file.name[:4]), name=file.name, text=file.read_text(encoding="utf-8")
-        )
+        Migration(number=int(file.name[:4]), name=file.name, text=file.read_text(encoding="utf-8"))
         for file in files("vademecum.store.migrations").iterdir()
         if file.name.endswith(".sql")
     ]
@@ -56,7 +54,7 @@ async def migrate(connection: AsyncConnection[TupleRow]) -> list[str]:
             )
         for migration in wanted:
             if migration.number not in applied:
-                await connection.execute(migration.text)  # type: ignore[call-overload]
+                await connection.execute(migration.text)
                 await connection.execute(
                     "INSERT INTO schema_migrations (number, name) VALUES (%s, %s)",
                     [migration.number, migration.name],

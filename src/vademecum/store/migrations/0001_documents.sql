@@ -90,6 +90,7 @@ CREATE INDEX document_chunks_parent ON document_chunks (parent_id, chunk_index);
 CREATE TABLE processing_queue (
     id            integer     GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     document_id   integer     NOT NULL REFERENCES crawled_documents (id) ON DELETE CASCADE,
+    collection_id integer     NOT NULL,
     operation     text        NOT NULL DEFAULT 'chunk_and_embed',
     priority      integer     NOT NULL DEFAULT 0,
     status        text        NOT NULL DEFAULT 'pending'

@@ -1,0 +1,341 @@
+"""What Vademecum can do, in one place: every surface calls these methods and no others.
+
+This is the only file that chooses backends.
+"""
+
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from vademecum.errors import BadInput, CollectionRequired, ModelUnavailable, UnknownCollection
+from vademecum.inference.embedder import Embedder
+from vademecum.inference.open import open_embedder
+from vademecum.ingest import pipeline, process
+from vademecum.ingest.pipeline import Failure, FolderReport
+from vademecum.profiles.profile import DEFAULT, load_profile
+from vademecum.search import pipeline as searching
+from vademecum.settings import Settings
+from vademecum.store import collections, documents, jobs
+from vademecum.store.collections import Collection, CollectionOverview
+from vademecum.store.db import Database
+from vademecum.store.jobs import FailedJob, OpenJobs
+from vademecum.types import Change, Hit, Query
+from vademecum.worker import Progress, Worker
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listener:
+    """Whom to tell how long work is going."""
+
+    read: Callable[[int, int], None] = lambda done, total: None
+    """Files looked at, of how many."""
+    worked: Callable[[Progress], None] = lambda progress: None
+    notice: Callable[[str], None] = lambda text: None
+    """Something the user should know, that is no failure."""
+
+
+QUIET = Listener()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IngestReport:
+    """What an ingest stored and made searchable, and what it could not."""
+
+    collection: str
+    inserted: int
+    updated: int
+    unchanged: int
+    deleted: int
+    failed: list[Failure]
+    chunks: int
+    """Chunks of the documents made searchable now: embedded and reused."""
+    embedded: int
+    reused: int
+    pending: int
+    """Documents stored and not yet searchable."""
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoreReport:
+    """What storing one file or page did."""
+
+    collection: str
+    path: str
+    action: Change
+    pending: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchResult:
+    query: str
+    mode: str
+    took_ms: float
+    results: list[Hit]
+    notices: list[str]
+    """What the result lacks, such as a retriever that could not take part."""
+
+
+class App:
+    """One open database and the models that its collections need."""
+
+    def __init__(self, settings: Settings, database: Database) -> None:
+        self.settings = settings
+        self.database = database
+        self._embedders: dict[str, Embedder | None] = {}
+
+    @classmethod
+    @asynccontextmanager
+    async def open(
+        cls, settings: Settings, *, notice: Callable[[str], None] = lambda text: None
+    ) -> AsyncIterator["App"]:
+        """Connect to the database of the settings, starting the embedded one where it is meant.
+
+        Raises DatabaseUnavailable.
+        """
+        if settings.database_url is not None:
+            database = Database(settings.database_url)
+        else:
+            from vademecum.store.embedded import EmbeddedDatabase
+
+            embedded = EmbeddedDatabase(settings.home, settings.idle_minutes, progress=notice)
+            database = Database(await embedded.start(), revive=embedded.start)
+        async with database:
+            yield cls(settings, database)
+
+    # --- ingest -----------------------------------------------------------------------------
+
+    async def bulk_index(
+        self,
+        folder: Path,
+        *,
+        collection: str | None = None,
+        profile: str | None = None,
+        force: bool = False,
+        wait: bool = True,
+        listener: Listener = QUIET,
+    ) -> IngestReport:
+        """Bring a collection up to date with a folder; its name is the folder's if none is given.
+
+        Raises BadInput, UnknownProfile, UnreadableSource.
+        """
+        started = time.perf_counter()
+        if not folder.exists():
+            raise BadInput(f"there is no folder {folder}")
+        if not folder.is_dir():
+            raise BadInput(f"{folder} is not a folder", hint="Use `vade store --file` for a file.")
+        target = await self._collection_for(collection or folder.resolve().name, profile)
+        report = await pipeline.store_folder(
+            self.database,
+            target,
+            folder,
+            recipe=self._recipe(target, listener),
+            force=force,
+            max_bytes=self.settings.max_file_bytes,
+            progress=listener.read,
+        )
+        return await self._ingested(target, report, started, wait=wait, listener=listener)
+
+    async def store(
+        self,
+        *,
+        collection: str,
+        url: str | None = None,
+        file: Path | None = None,
+        wait: bool = True,
+        listener: Listener = QUIET,
+    ) -> StoreReport:
+        """Store one page or one file. Raises BadInput, FetchRefused, UnreadableSource."""
+        if (url is None) == (file is None):
+            raise BadInput("name either a url or a file")
+        target = await self._collection_for(collection, None)
+        limit = self.settings.max_file_bytes
+        if file is not None:
+            change, path = await pipeline.store_file(self.database, target, file, max_bytes=limit)
+        else:
+            change, path = await pipeline.store_url(
+                self.database, target, str(url), max_bytes=limit
+            )
+        if wait:
+            await self._drain(target, listener)
+        left = await self.open_jobs(target.name)
+        return StoreReport(
+            collection=target.name, path=path, action=change, pending=left.pending + left.processing
+        )
+
+    async def rebuild(
+        self, collection: str, *, force: bool = False, listener: Listener = QUIET
+    ) -> IngestReport:
+        """Make the chunks of stored documents again: those of another recipe, or with `force` all.
+
+        Searches are served from the old ones until the new ones replace them.
+        """
+        started = time.perf_counter()
+        target = await self.collection(collection)
+        async with self.database.transaction() as connection:
+            stale = await documents.to_reprocess(
+                connection, target.id, recipe=self._recipe(target, listener), force=force
+            )
+            if force:
+                await documents.forget_recipe(connection, stale)
+            await jobs.enqueue(connection, stale)
+        report = FolderReport(updated=len(stale))
+        return await self._ingested(target, report, started, wait=True, listener=listener)
+
+    async def process_queue(
+        self, *, limit: int | None = None, listener: Listener = QUIET
+    ) -> tuple[Progress, OpenJobs]:
+        """Work off the queue of all collections; what was done and what is left."""
+        worker = self._worker(None, listener)
+        progress = await worker.drain(limit=limit)
+        async with self.database.connection() as connection:
+            return progress, await jobs.open_jobs(connection)
+
+    async def _ingested(
+        self,
+        target: Collection,
+        report: FolderReport,
+        started: float,
+        *,
+        wait: bool,
+        listener: Listener,
+    ) -> IngestReport:
+        progress = await self._drain(target, listener) if wait else Progress()
+        async with self.database.connection() as connection:
+            left = await jobs.open_jobs(connection, target.id)
+            broken = await jobs.failed(connection, target.id)
+        return IngestReport(
+            collection=target.name,
+            inserted=report.inserted,
+            updated=report.updated,
+            unchanged=report.unchanged,
+            deleted=report.deleted,
+            failed=report.failed + [Failure(path=job.path, error=job.error) for job in broken],
+            chunks=progress.chunks,
+            embedded=progress.embedded,
+            reused=progress.reused,
+            pending=left.pending + left.processing,
+            seconds=time.perf_counter() - started,
+        )
+
+    async def _drain(self, target: Collection, listener: Listener) -> Progress:
+        return await self._worker(target, listener).drain()
+
+    def _worker(self, target: Collection | None, listener: Listener) -> Worker:
+        return Worker(
+            self.database,
+            self._embedder,
+            collection=target.id if target else None,
+            notice=listener.notice,
+            progress=listener.worked,
+        )
+
+    # --- search -----------------------------------------------------------------------------
+
+    async def search(self, query: Query) -> SearchResult:
+        """Raises BadInput, UnknownCollection; ModelUnavailable in mode dense."""
+        started = time.perf_counter()
+        searching.check(query)
+        target = await self.collection(query.collection)
+        notices: list[str] = []
+        embedder = None
+        if query.mode != "lexical":
+            try:
+                embedder = self._searchable_embedder(target)
+            except ModelUnavailable as error:
+                if query.mode == "dense":
+                    raise
+                notices.append(f"{error}: lexical search only")
+        hits = await searching.search(self.database, target, embedder, query)
+        return SearchResult(
+            query=query.text,
+            mode=query.mode if embedder or query.mode == "lexical" else "lexical",
+            took_ms=(time.perf_counter() - started) * 1000,
+            results=hits,
+            notices=notices,
+        )
+
+    # --- state ------------------------------------------------------------------------------
+
+    async def collection(self, name: str) -> Collection:
+        """Raises UnknownCollection."""
+        async with self.database.connection() as connection:
+            return await collections.find(connection, name)
+
+    async def collection_name(self, name: str | None) -> str:
+        """The name given, else the setting's, else that of the only collection there is.
+
+        Raises CollectionRequired where that is not clear.
+        """
+        if name or self.settings.collection:
+            return str(name or self.settings.collection)
+        async with self.database.connection() as connection:
+            known = await collections.names(connection)
+        if len(known) != 1:
+            raise CollectionRequired(known)
+        return known[0]
+
+    async def list_collections(self, name: str | None = None) -> list[CollectionOverview]:
+        """What the collections hold, or one of them. Raises UnknownCollection."""
+        async with self.database.connection() as connection:
+            found = await collections.overview(connection, name)
+            if name is not None and not found:
+                raise UnknownCollection(name, await collections.names(connection))
+            return found
+
+    async def open_jobs(self, name: str | None = None) -> OpenJobs:
+        """What is left to do in a collection, or in all."""
+        target = await self.collection(name) if name is not None else None
+        async with self.database.connection() as connection:
+            return await jobs.open_jobs(connection, target.id if target else None)
+
+    async def failed_jobs(self, name: str) -> list[FailedJob]:
+        target = await self.collection(name)
+        async with self.database.connection() as connection:
+            return await jobs.failed(connection, target.id)
+
+    async def delete_collection(self, name: str) -> None:
+        target = await self.collection(name)
+        async with self.database.connection() as connection:
+            await collections.delete(connection, target.id)
+
+    # --- backends ---------------------------------------------------------------------------
+
+    async def _collection_for(self, name: str, profile: str | None) -> Collection:
+        """The collection to write to, made where it is new."""
+        if profile is not None:
+            load_profile(profile)
+        async with self.database.connection() as connection:
+            target = await collections.find_or_create(
+                connection,
+                name,
+                profile=profile or DEFAULT,
+                embedder=self.settings.embedder,
+            )
+            if profile is not None and profile != target.profile:
+                await collections.use_profile(connection, target.id, profile)
+                target = await collections.find(connection, name)
+        return target
+
+    def _recipe(self, target: Collection, listener: Listener) -> str:
+        return process.recipe(
+            load_profile(target.profile), self._worker(None, listener).embedder(target.embedder)
+        )
+
+    def _embedder(self, setting: str) -> Embedder | None:
+        if setting not in self._embedders:
+            self._embedders[setting] = open_embedder(
+                setting, home=self.settings.home, threads=self.settings.threads
+            )
+        return self._embedders[setting]
+
+    def _searchable_embedder(self, target: Collection) -> Embedder | None:
+        """The embedder of the collection's vectors, loaded. Raises ModelUnavailable."""
+        if target.space_id is None:
+            return None
+        embedder = self._embedder(target.embedder)
+        if embedder is not None:
+            embedder.tokenizer.counts([""])
+        return embedder

@@ -1,0 +1,208 @@
+"""Sources to stored documents: find what changed, read it, store it with the job that follows.
+
+    folder --scan--> files --hash--> changed ones --read--> Document --upsert--> job
+
+What is stored is searchable once a worker has done the job; see `ingest.process`.
+"""
+
+import asyncio
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from vademecum.errors import UnreadableSource
+from vademecum.ingest.read import Found, Skipped, fetch, hash_file, read_bytes, read_file, scan
+from vademecum.store import documents, jobs
+from vademecum.store.collections import Collection
+from vademecum.store.db import Database
+from vademecum.store.documents import StoredFile
+from vademecum.types import Change, Document, DocumentId, Source
+
+READ_TOGETHER = 64
+"""Files hashed and looked at in one go, in other threads."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failure:
+    """A source that is not stored, or not made searchable, with the reason."""
+
+    path: str
+    error: str
+
+
+@dataclass(slots=True, kw_only=True)
+class FolderReport:
+    """What storing a folder did; `failed` names every document that was left out."""
+
+    inserted: int = 0
+    updated: int = 0
+    unchanged: int = 0
+    deleted: int = 0
+    failed: list[Failure] = field(default_factory=list)
+
+    @property
+    def seen(self) -> int:
+        return self.inserted + self.updated + self.unchanged + len(self.failed)
+
+
+async def store_folder(
+    database: Database,
+    collection: Collection,
+    folder: Path,
+    *,
+    recipe: str,
+    force: bool = False,
+    max_bytes: int,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> FolderReport:
+    """Bring the stored documents of a folder up to date; each file is one transaction.
+
+    A file that cannot be read keeps what is stored of it; one that is gone is removed. Raises
+    UnreadableSource when the folder itself cannot be read.
+    """
+    root = folder.resolve()
+    found = await asyncio.to_thread(lambda: list(scan(root, max_bytes=max_bytes)))
+    stored = await database.retry(lambda: _stored(database, collection, root))
+    report = FolderReport()
+    kept: set[str] = set()
+    untouched: list[DocumentId] = []
+    for start in range(0, len(found), READ_TOGETHER):
+        batch = found[start : start + READ_TOGETHER]
+        for entry in batch:
+            kept.add(_absolute(root, entry))
+        changed = await asyncio.to_thread(_changed, batch, stored, recipe, force, report, untouched)
+        for file, old in changed:
+            await _store_file(database, collection, file, old, recipe, force, max_bytes, report)
+        progress(min(start + READ_TOGETHER, len(found)), len(found))
+    gone = [file.id for path, file in stored.items() if path not in kept]
+    await database.retry(lambda: _finish_folder(database, untouched, gone))
+    report.deleted = len(gone)
+    return report
+
+
+async def store_file(
+    database: Database, collection: Collection, path: Path, *, max_bytes: int
+) -> tuple[Change, str]:
+    """Store one file; what that changed, and the path it has. Raises UnreadableSource."""
+    path = path.absolute()
+    document = await asyncio.to_thread(read_file, path, name=path.name, max_bytes=max_bytes)
+    source = Source(path=path.name, file_path=printable(path))
+    change, stored = await database.retry(
+        lambda: _upsert(database, collection, source, document, False)
+    )
+    async with database.connection() as connection:
+        return change, await documents.path_of(connection, stored)
+
+
+async def store_url(
+    database: Database, collection: Collection, url: str, *, max_bytes: int
+) -> tuple[Change, str]:
+    """Fetch and store one page; what that changed, and the path it has.
+
+    Raises FetchRefused or UnreadableSource.
+    """
+    page = await fetch(url, max_bytes=max_bytes)
+    document = await asyncio.to_thread(
+        read_bytes, page.data, name=page.url, content_type=page.content_type
+    )
+    source = Source(path=page.url, url=page.url)
+    change, stored = await database.retry(
+        lambda: _upsert(database, collection, source, document, False)
+    )
+    async with database.connection() as connection:
+        return change, await documents.path_of(connection, stored)
+
+
+def _changed(
+    batch: Sequence[Found | Skipped],
+    stored: dict[str, StoredFile],
+    recipe: str,
+    force: bool,
+    report: FolderReport,
+    untouched: list[DocumentId],
+) -> list[tuple[Found, StoredFile | None]]:
+    """The files of a batch that have to be read, by the hash of their bytes."""
+    changed: list[tuple[Found, StoredFile | None]] = []
+    for entry in batch:
+        if isinstance(entry, Skipped):
+            report.failed.append(Failure(path=entry.relative, error=entry.reason))
+            continue
+        old = stored.get(printable(entry.path))
+        if old is None or force or old.needs_processing or old.recipe != recipe:
+            changed.append((entry, old))
+            continue
+        try:
+            digest = hash_file(entry.path)
+        except UnreadableSource as error:
+            report.failed.append(Failure(path=entry.relative, error=error.reason))
+            continue
+        if digest == old.source_hash:
+            report.unchanged += 1
+            untouched.append(old.id)
+        else:
+            changed.append((entry, old))
+    return changed
+
+
+async def _store_file(
+    database: Database,
+    collection: Collection,
+    file: Found,
+    old: StoredFile | None,
+    recipe: str,
+    force: bool,
+    max_bytes: int,
+    report: FolderReport,
+) -> None:
+    try:
+        document = await asyncio.to_thread(
+            read_file, file.path, name=file.relative, max_bytes=max_bytes
+        )
+    except UnreadableSource as error:
+        report.failed.append(Failure(path=file.relative, error=error.reason))
+        return
+    source = Source(
+        path=file.relative, file_path=printable(file.path), modified_at=file.modified_at
+    )
+    change, stored = await database.retry(
+        lambda: _upsert(database, collection, source, document, force)
+    )
+    if change == "unchanged" and old is not None and (old.needs_processing or old.recipe != recipe):
+        # Its content is as it was, but it is not searchable, or not in the present form.
+        await database.retry(lambda: _enqueue(database, stored))
+    setattr(report, change, getattr(report, change) + 1)
+
+
+async def _upsert(
+    database: Database, collection: Collection, source: Source, document: Document, force: bool
+) -> tuple[Change, DocumentId]:
+    async with database.transaction() as connection:
+        return await documents.upsert(connection, collection.id, source, document, force=force)
+
+
+async def _enqueue(database: Database, document: DocumentId) -> None:
+    async with database.connection() as connection:
+        await jobs.enqueue(connection, [document])
+
+
+async def _stored(database: Database, collection: Collection, root: Path) -> dict[str, StoredFile]:
+    async with database.connection() as connection:
+        return await documents.files_below(connection, collection.id, printable(root))
+
+
+async def _finish_folder(
+    database: Database, untouched: Sequence[DocumentId], gone: Sequence[DocumentId]
+) -> None:
+    async with database.transaction() as connection:
+        await documents.touch(connection, untouched)
+        await documents.delete(connection, gone)
+
+
+def _absolute(root: Path, entry: Found | Skipped) -> str:
+    return printable(entry.path if isinstance(entry, Found) else root / entry.relative)
+
+
+def printable(path: Path) -> str:
+    """A path as text; bytes that are no UTF-8 are shown as \\xNN."""
+    return os.fsencode(path).decode("utf-8", "backslashreplace")

@@ -1,0 +1,262 @@
+"""Stored documents to searchable ones: split, embed what is new, swap in one transaction.
+
+    [StoredDocument] --prepare--> [Prepared] --embed--> vectors --swap--> searchable
+
+Readers see a document's old chunks until its new ones, with vectors and postings, replace them.
+"""
+
+import hashlib
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+
+from vademecum.inference.embedder import Embedder, Tokenizer
+from vademecum.ingest.split import ChunkPolicy, split
+from vademecum.ingest.windows import windows
+from vademecum.profiles.profile import Profile
+from vademecum.search.terms import STOP_WORDS, frequencies
+from vademecum.store import chunks, documents, embeddings, jobs, lexical
+from vademecum.store.chunks import ChunkFields
+from vademecum.store.db import Connection
+from vademecum.store.documents import StoredDocument
+from vademecum.store.embeddings import Embedding
+from vademecum.store.jobs import Job
+from vademecum.store.lexical import Lexicon, Postings
+from vademecum.types import Chunk, ChunkId, Document, DocumentId, SpaceId, Vector
+
+SPLITTER_VERSION = 1
+"""Raise it when the same text would give other chunks, terms or windows."""
+
+WINDOW_OVERLAP = 32
+"""Tokens that the windows of one chunk share."""
+
+FIELD_WEIGHTS = {"title": 3, "headings": 2, "file": 2, "topic": 1, "keywords": 0, "text": 1}
+"""How often each field counts in a chunk's term frequencies."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Window:
+    """A text to embed, and its SHA-256."""
+
+    text: str
+    digest: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PreparedChunk:
+    chunk: Chunk
+    fields: ChunkFields
+    windows: tuple[Window, ...]
+    postings: Postings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prepared:
+    """A document split, with everything but the vectors."""
+
+    document: StoredDocument
+    chunks: tuple[PreparedChunk, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Swapped:
+    """What a swap did."""
+
+    documents: int
+    chunks: int
+    embedded: int
+    """Chunks with at least one new vector."""
+    reused: int
+    """Chunks that kept all of theirs."""
+
+
+def recipe(profile: Profile, embedder: Embedder | None) -> str:
+    """What chunks depend on besides their document; another recipe makes them again."""
+    space = embedder.space.key if embedder else "no vectors"
+    return f"{SPLITTER_VERSION} {profile.name}:{profile.digest} {space}"
+
+
+def prepare(
+    document: StoredDocument, *, profile: Profile, tokenizer: Tokenizer, max_tokens: int | None
+) -> Prepared:
+    """Split a document; `max_tokens` is what one vector covers, None where nothing is embedded."""
+    split_chunks = split(
+        Document(
+            title=document.title,
+            text=document.text,
+            format=document.format,
+            source_hash=document.source_hash,
+            metadata=document.metadata,
+        ),
+        identity=f"{document.collection}:{document.path}",
+        policy=ChunkPolicy(
+            max_tokens=profile.chunks.max_tokens, overlap_tokens=profile.chunks.overlap_tokens
+        ),
+        tokenizer=tokenizer,
+    )
+    prepared = []
+    for chunk in split_chunks:
+        fields = ChunkFields(
+            document_id=document.id,
+            collection_id=document.collection_id,
+            title=document.title,
+            source_hash=document.source_hash,
+            total_chunks=len(split_chunks),
+            topic=profile.topic(chunk.text),
+            keywords=keywords(chunk.text),
+        )
+        texts = []
+        if max_tokens is not None:
+            texts = windows(
+                header(document, chunk, fields, profile),
+                chunk.text,
+                tokenizer=tokenizer,
+                limit=max_tokens,
+                overlap=WINDOW_OVERLAP,
+            )
+        prepared.append(
+            PreparedChunk(
+                chunk=chunk,
+                fields=fields,
+                windows=tuple(
+                    Window(text=text, digest=hashlib.sha256(text.encode()).digest())
+                    for text in texts
+                ),
+                postings=Postings(
+                    chunk_id=chunk.id, frequencies=_frequencies(document, chunk, fields)
+                ),
+            )
+        )
+    return Prepared(document=document, chunks=tuple(prepared))
+
+
+def header(document: StoredDocument, chunk: Chunk, fields: ChunkFields, profile: Profile) -> str:
+    """The line before a chunk's text when it is embedded: where the chunk stands."""
+    headings = list(chunk.heading_path)
+    if headings[:1] == [document.title]:
+        headings = headings[1:]
+    line = profile.chunks.header.format(
+        collection=document.collection,
+        file=PurePosixPath(document.path).stem,
+        topic=fields.topic,
+        title=document.title,
+        headings=" > ".join(headings),
+    )
+    return line.removesuffix(" > ")
+
+
+def _frequencies(document: StoredDocument, chunk: Chunk, fields: ChunkFields) -> Mapping[str, int]:
+    texts = {
+        "title": document.title,
+        "headings": "\n".join(chunk.heading_path),
+        "file": PurePosixPath(document.path).stem if document.url is None else "",
+        "topic": fields.topic,
+        "keywords": "\n".join(fields.keywords),
+        "text": chunk.text,
+    }
+    return frequencies((texts[field], weight) for field, weight in FIELD_WEIGHTS.items())
+
+
+def keywords(text: str, limit: int = 10) -> list[str]:
+    """The words that a chunk repeats most, ties in order of appearance."""
+    words = (word.strip("`*_.,;:!?()[]{}<>\"'#|=+-").lower() for word in text.split())
+    counts = Counter(
+        word
+        for word in words
+        if 2 < len(word) <= 40 and word not in STOP_WORDS and word[0].isalpha()
+    )
+    return [word for word, _ in counts.most_common(limit)]
+
+
+async def reusable(
+    connection: Connection, space: SpaceId, ids: Sequence[DocumentId]
+) -> dict[bytes, Vector]:
+    """The vectors that documents have now, by the digest of what was embedded."""
+    stored = await embeddings.of_documents(connection, space, ids)
+    return {embedding.input_hash: embedding.vector for embedding in stored}
+
+
+async def embed(
+    prepared: Sequence[Prepared], known: dict[bytes, Vector], embedder: Embedder
+) -> dict[bytes, Vector]:
+    """A vector for every window that has none yet, by digest; equal windows are embedded once."""
+    missing = {
+        window.digest: window.text
+        for document in prepared
+        for chunk in document.chunks
+        for window in chunk.windows
+        if window.digest not in known
+    }
+    made = await embedder.embed(list(missing.values()))
+    return dict(zip(missing, made, strict=True))
+
+
+async def swap(
+    connection: Connection,
+    prepared: Sequence[Prepared],
+    *,
+    jobs_done: Sequence[Job],
+    known: dict[bytes, Vector],
+    made: dict[bytes, Vector],
+    space: SpaceId | None,
+    lexicon: Lexicon,
+    recipe: str,
+) -> Swapped:
+    """Replace the chunks of documents of one collection by their new ones, all in one transaction
+    with the end of their jobs.
+
+    A document that was changed or deleted since it was taken up is left alone: its own job
+    follows.
+    """
+    if not prepared:
+        return Swapped(documents=0, chunks=0, embedded=0, reused=0)
+    collection = prepared[0].document.collection_id
+    terms = {t for d in prepared for c in d.chunks for t in c.postings.frequencies}
+    term_ids = await lexicon.ids(connection, collection, terms)
+    async with connection.transaction():
+        current = await documents.lock_unchanged(connection, [d.document for d in prepared])
+        rows = [c for d in prepared if d.document.id in current for c in d.chunks]
+        old = await chunks.ids_of(connection, current)
+        new = {row.chunk.id for row in rows}
+        await chunks.delete(connection, old - new)
+        await chunks.upsert(connection, [(row.chunk, row.fields) for row in rows])
+        if space is not None:
+            await _write_vectors(connection, space, rows, old, known | made)
+        await lexical.delete(connection, [row.chunk.id for row in rows if row.chunk.id in old])
+        await lexical.insert(connection, collection, [row.postings for row in rows], term_ids)
+        await documents.mark_processed(connection, current, recipe=recipe)
+        await jobs.complete(connection, jobs_done)
+    embedded = sum(any(w.digest in made for w in row.windows) for row in rows)
+    return Swapped(
+        documents=len(current), chunks=len(rows), embedded=embedded, reused=len(rows) - embedded
+    )
+
+
+async def _write_vectors(
+    connection: Connection,
+    space: SpaceId,
+    rows: Sequence[PreparedChunk],
+    old: set[ChunkId],
+    vectors: dict[bytes, Vector],
+) -> None:
+    """Vectors of chunks that are new or whose windows changed; the others stay where they are."""
+    kept = [row.chunk.id for row in rows if row.chunk.id in old]
+    stored = await embeddings.digests(connection, space, kept)
+    changed = [row for row in rows if stored.get(row.chunk.id) != [w.digest for w in row.windows]]
+    await embeddings.delete(connection, space, [r.chunk.id for r in changed if r.chunk.id in old])
+    await embeddings.insert(
+        connection,
+        space,
+        [
+            Embedding(
+                chunk_id=row.chunk.id,
+                window_index=index,
+                collection_id=row.fields.collection_id,
+                input_hash=window.digest,
+                vector=vectors[window.digest],
+            )
+            for row in changed
+            for index, window in enumerate(row.windows)
+        ],
+    )

@@ -1,0 +1,269 @@
+"""One page of the web, fetched with care: where it leads is checked on the address dialled."""
+
+import asyncio
+import ipaddress
+import socket
+import zlib
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+from urllib.parse import urljoin, urlsplit
+
+from vademecum.errors import FetchRefused, UnreadableSource
+from vademecum.ingest.read.formats import FORMATS, extension_of, too_large
+
+if TYPE_CHECKING:
+    import httpx
+
+Resolver = Callable[[str, int], Awaitable[list[str]]]
+"""Host and port to the addresses that may be dialled."""
+
+MAX_REDIRECTS = 5
+_CONNECT_SECONDS = 10.0
+_READABLE = {
+    "application/pdf",
+    "application/x-pdf",
+    "application/xhtml+xml",
+    "application/xml",
+    "text/html",
+    "text/markdown",
+    "text/plain",
+    "text/prs.fallenstein.rst",
+    "text/x-markdown",
+    "text/x-rst",
+}
+# Servers that do not know a type say these; the name of the file may know better.
+_VAGUE = {"", "application/octet-stream", "binary/octet-stream"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    """What a URL answered."""
+
+    url: str
+    """Where the redirects ended."""
+    content_type: str
+    data: bytes
+    etag: str | None
+    last_modified: str | None
+    fetched_at: datetime
+
+
+async def resolve(host: str, port: int) -> list[str]:
+    """The addresses of a host, as the system knows them."""
+    found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(address[0]) for *_, address in found))
+
+
+async def fetch(
+    url: str,
+    *,
+    max_bytes: int,
+    allow_private: bool = False,
+    timeout: float = 30.0,  # noqa: ASYNC109 - the limit of the whole fetch, redirects included
+    resolver: Resolver = resolve,
+) -> Page:
+    """The page at `url`, through at most five redirects, each checked like the first.
+
+    Raises FetchRefused for an address that is never fetched, UnreadableSource for a page that
+    cannot be had: an error status, too large, too slow, not a document.
+    """
+    try:
+        async with asyncio.timeout(timeout):
+            return await _follow(url, max_bytes, _Guard(allow_private, resolver))
+    except TimeoutError as error:
+        raise UnreadableSource(url, f"it did not answer within {timeout:g} s") from error
+
+
+async def _follow(url: str, max_bytes: int, guard: "_Guard") -> Page:
+    from importlib.metadata import version
+
+    import httpx
+
+    # No proxy, cookie or .netrc of the environment; no connection outlives its host's check.
+    async with httpx.AsyncClient(
+        transport=httpx.AsyncHTTPTransport(limits=httpx.Limits(max_keepalive_connections=0)),
+        headers={
+            "User-Agent": f"vademecum/{version('vademecum')}",
+            "Accept": "text/html, text/markdown, text/plain;q=0.9, application/pdf;q=0.8",
+            "Accept-Encoding": "gzip",
+        },
+        timeout=httpx.Timeout(None, connect=_CONNECT_SECONDS),
+        trust_env=False,
+    ) as client:
+        for _ in range(MAX_REDIRECTS + 1):
+            try:
+                response = await guard.get(client, url)
+            except (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError) as error:
+                raise UnreadableSource(url, _network_reason(error)) from error
+            try:
+                if response.has_redirect_location:
+                    url = urljoin(url, response.headers["location"])
+                    client.cookies.clear()
+                    continue
+                return await _read(response, url, max_bytes)
+            except httpx.HTTPError as error:
+                raise UnreadableSource(url, _network_reason(error)) from error
+            finally:
+                await response.aclose()
+    raise UnreadableSource(url, f"it redirects more than {MAX_REDIRECTS} times")
+
+
+class _Guard:
+    """Resolves a name itself and dials only what it has checked, so DNS cannot change between."""
+
+    def __init__(self, allow_private: bool, resolver: Resolver) -> None:
+        self.allow_private, self.resolver = allow_private, resolver
+
+    async def get(self, client: "httpx.AsyncClient", url: str) -> "httpx.Response":
+        import httpx
+
+        check_url(url)
+        named = client.build_request("GET", url)
+        host = named.url.host
+        failure: httpx.HTTPError | None = None
+        for address in await self._addresses(url, host, named.url.port):
+            dialled = httpx.Request(
+                "GET",
+                named.url.copy_with(host=address),
+                headers=named.headers,  # its Host is the name
+                extensions={**named.extensions, "sni_hostname": host},
+            )
+            try:
+                return await client.send(dialled, stream=True, follow_redirects=False)
+            except (httpx.ConnectError, httpx.ConnectTimeout) as error:
+                failure = error
+        raise failure or httpx.ConnectError("no address")
+
+    async def _addresses(self, url: str, host: str, port: int | None) -> list[str]:
+        try:
+            addresses = await self.resolver(host, port or 443)
+        except (OSError, UnicodeError) as error:
+            raise UnreadableSource(url, "its host is not known") from error
+        if not self.allow_private:
+            for address in addresses:
+                if not is_public(address):
+                    raise FetchRefused(url, f"its host is in a private network ({address})")
+        return addresses
+
+
+def check_url(url: str) -> None:
+    """Raises FetchRefused unless `url` is a plain http or https address."""
+    try:
+        parts = urlsplit(url)
+        host, _ = parts.hostname, parts.port
+    except ValueError as error:
+        raise FetchRefused(url, "it is not a web address") from error
+    if parts.scheme not in ("http", "https"):
+        raise FetchRefused(url, "only http and https are fetched")
+    if parts.username is not None or parts.password is not None:
+        raise FetchRefused(_without_login(url), "it carries a user name or password")
+    if not host:
+        raise FetchRefused(url, "it names no host")
+
+
+def _without_login(url: str) -> str:
+    parts = urlsplit(url)
+    return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
+
+
+_NOT_OURS = tuple(
+    map(
+        ipaddress.ip_network,
+        (
+            "100.64.0.0/10",  # carrier-grade NAT
+            "192.0.0.0/24",
+            "192.88.99.0/24",  # 6to4 relays
+            "198.18.0.0/15",
+            "fec0::/10",  # site-local, retired
+        ),
+    )
+)
+
+
+def is_public(address: str) -> bool:
+    """Whether an address belongs to the public internet, seen through its IPv6 wrappings."""
+    try:
+        ip = ipaddress.ip_address(address.partition("%")[0])
+    except ValueError:
+        return False
+    if isinstance(ip, ipaddress.IPv6Address):
+        inner = ip.ipv4_mapped or ip.sixtofour or _embedded(ip)
+        if inner is not None:
+            return is_public(str(inner))
+        if ip.teredo is not None:
+            return False
+    if ip.is_multicast or not ip.is_global:
+        return False
+    return not any(ip in network for network in _NOT_OURS if network.version == ip.version)
+
+
+_TRANSLATED = ipaddress.ip_network("64:ff9b::/96")
+
+
+def _embedded(ip: ipaddress.IPv6Address) -> ipaddress.IPv4Address | None:
+    """The IPv4 address inside a NAT64 or IPv4-compatible one."""
+    if ip in _TRANSLATED or int(ip) >> 32 == 0:
+        return ipaddress.IPv4Address(int(ip) & 0xFFFFFFFF)
+    return None
+
+
+async def _read(response: "httpx.Response", url: str, max_bytes: int) -> Page:
+    if response.status_code != 200:
+        phrase = response.reason_phrase
+        raise UnreadableSource(url, f"it answered {response.status_code} {phrase}".rstrip())
+    content_type = response.headers.get("content-type", "")
+    _check_content_type(content_type, url)
+    declared = response.headers.get("content-length", "")
+    if declared.isdecimal() and int(declared) > max_bytes:
+        raise UnreadableSource(url, too_large(int(declared), max_bytes))
+    data = bytearray()
+    async for piece in _decompressed(response, url, max_bytes):
+        data += piece
+        if len(data) > max_bytes:
+            raise UnreadableSource(url, too_large(len(data), max_bytes))
+    return Page(
+        url=url,
+        content_type=content_type,
+        data=bytes(data),
+        etag=response.headers.get("etag"),
+        last_modified=response.headers.get("last-modified"),
+        fetched_at=datetime.now(UTC),
+    )
+
+
+def _check_content_type(content_type: str, url: str) -> None:
+    kind = content_type.partition(";")[0].strip().lower()
+    if kind in _READABLE or (kind in _VAGUE and (extension_of(url) in FORMATS or not kind)):
+        return
+    raise UnreadableSource(url, f"it is not a document ({kind or 'no content type'})")
+
+
+async def _decompressed(
+    response: "httpx.Response", url: str, max_bytes: int
+) -> AsyncIterator[bytes]:
+    """The body, unpacked no further than the limit: a small answer can hold gigabytes."""
+    encoding = response.headers.get("content-encoding", "identity").strip().lower()
+    if encoding in ("identity", ""):
+        async for raw in response.aiter_raw():
+            yield raw
+        return
+    if encoding not in ("gzip", "x-gzip", "deflate"):
+        raise UnreadableSource(url, f"it is compressed in a way not asked for ({encoding})")
+    unpack = zlib.decompressobj(wbits=47)
+    async for raw in response.aiter_raw():
+        try:
+            yield unpack.decompress(raw, max_bytes + 1)
+        except zlib.error as error:
+            raise UnreadableSource(url, "its compression is broken") from error
+    if not unpack.eof:
+        raise UnreadableSource(url, "it ended too early")
+
+
+def _network_reason(error: Exception) -> str:
+    import httpx
+
+    if isinstance(error, httpx.ConnectTimeout | httpx.ConnectError):
+        return f"no connection to its host ({error})" if str(error) else "no connection to its host"
+    return str(error) or type(error).__name__

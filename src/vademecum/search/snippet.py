@@ -1,0 +1,37 @@
+"""The two or three lines of a chunk that show why it was found."""
+
+import re
+from collections.abc import Collection
+
+from vademecum.search.terms import terms
+
+MAX_LINES = 3
+MAX_CHARACTERS = 320
+_HEADING = re.compile(r"#{1,6} ")
+
+
+def snippet(text: str, wanted: Collection[str]) -> str:
+    """The consecutive lines that hold most of the wanted terms, the earliest of the best."""
+    lines = [line.rstrip() for line in text.splitlines() if line.strip()]
+    body = [line for line in lines if not _HEADING.match(line)] or lines
+    found = [set(terms(line)) & set(wanted) for line in body]
+
+    def gain(start: int) -> int:
+        return len(set().union(*found[start : start + MAX_LINES]))
+
+    start = max(range(len(body)), key=lambda index: (gain(index), -index), default=0)
+    return _shortened("\n".join(body[start : start + MAX_LINES]), wanted)
+
+
+def _shortened(text: str, wanted: Collection[str]) -> str:
+    if len(text) <= MAX_CHARACTERS:
+        return text
+    words = list(re.finditer(r"\S+", text))
+    first = next((w.start() for w in words if set(terms(w.group())) & set(wanted)), 0)
+    start = max(0, min(first - MAX_CHARACTERS // 4, len(text) - MAX_CHARACTERS))
+    if start:
+        start = next((w.start() for w in words if w.start() >= start), start)
+    end = start + MAX_CHARACTERS
+    if end < len(text):
+        end = text.rfind(" ", start, end) if " " in text[start:end] else end
+    return ("… " if start else "") + text[start:end].strip() + (" …" if end < len(text) else "")

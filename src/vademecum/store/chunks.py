@@ -1,0 +1,83 @@
+"""Chunks: what is searchable of the documents."""
+
+from collections.abc import Collection as Ids
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from uuid import UUID
+
+from psycopg.rows import class_row
+
+from vademecum.store.db import Connection
+from vademecum.store.sql import SQL
+from vademecum.types import Chunk, ChunkId, CollectionId, DocumentId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChunkFields:
+    """What a chunk's document and profile say of it."""
+
+    document_id: DocumentId
+    collection_id: CollectionId
+    title: str
+    source_hash: str
+    total_chunks: int
+    topic: str
+    keywords: list[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredChunk:
+    """A chunk as readers see it."""
+
+    id: ChunkId
+    document_id: DocumentId
+    collection: str
+    path: str
+    url: str | None
+    title: str
+    heading_path: list[str]
+    section_id: str
+    ordinal: int
+    text: str
+    topic: str
+    keywords: list[str]
+    token_count: int
+    previous_id: ChunkId | None
+    next_id: ChunkId | None
+
+    @property
+    def reference(self) -> str:
+        """The citation: collection/file#section."""
+        return f"{self.collection}/{self.path}#{self.section_id}"
+
+
+async def ids_of(connection: Connection, documents: Ids[DocumentId]) -> set[ChunkId]:
+    cursor = await connection.execute(SQL["chunk_ids_of_documents"], {"documents": list(documents)})
+    return {chunk for (chunk,) in await cursor.fetchall()}
+
+
+async def delete(connection: Connection, chunks: Ids[ChunkId]) -> None:
+    """Chunks with their vectors and postings."""
+    await connection.execute(SQL["delete_chunks"], {"chunks": list(chunks)})
+
+
+async def upsert(connection: Connection, rows: Sequence[tuple[Chunk, ChunkFields]]) -> None:
+    async with connection.cursor() as cursor:
+        await cursor.executemany(
+            SQL["upsert_chunk"],
+            [
+                asdict(chunk) | asdict(fields) | {"heading_path": list(chunk.heading_path)}
+                for chunk, fields in rows
+            ],
+        )
+
+
+async def by_id(
+    connection: Connection, collection: CollectionId, chunks: Sequence[UUID]
+) -> Mapping[ChunkId, StoredChunk]:
+    """Those of the chunks that exist in this collection."""
+    async with connection.cursor(row_factory=class_row(StoredChunk)) as cursor:
+        await cursor.execute(
+            SQL["chunks_by_id"], {"collection": collection, "chunks": list(chunks)}
+        )
+        return {chunk.id: chunk async for chunk in cursor}

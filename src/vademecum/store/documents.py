@@ -1,0 +1,207 @@
+"""Documents: the newest content of every source, and what changed."""
+
+import hashlib
+from collections.abc import Collection as Ids
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import PurePath
+
+from psycopg.rows import class_row
+from psycopg.types.json import Jsonb
+
+from vademecum.errors import BadInput
+from vademecum.store import jobs
+from vademecum.store.db import Connection
+from vademecum.store.sql import SQL
+from vademecum.types import Change, CollectionId, Document, DocumentId, Format, Source
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredFile:
+    """What is stored of a file, to tell whether it changed."""
+
+    id: DocumentId
+    file_path: str
+    source_hash: str
+    recipe: str | None
+    needs_processing: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredDocument:
+    """A document as a worker takes it up."""
+
+    id: DocumentId
+    collection_id: CollectionId
+    collection: str
+    profile: str
+    embedder: str
+    path: str
+    url: str | None
+    title: str
+    format: Format
+    text: str
+    content_hash: str
+    recipe: str | None
+    """What made its present chunks; None where nothing of them is to be used again."""
+    source_hash: str
+    metadata: Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Match:
+    id: DocumentId
+    path: str
+    url: str | None
+    file_path: str | None
+    title: str
+    content_hash: str
+    source_hash: str
+    metadata: Mapping[str, object]
+
+
+def content_hash(text: str) -> str:
+    """SHA-256, hexadecimal."""
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+async def upsert(
+    connection: Connection,
+    collection: CollectionId,
+    source: Source,
+    document: Document,
+    *,
+    force: bool = False,
+) -> tuple[Change, DocumentId]:
+    """Store a document and queue what follows from it; call inside a transaction.
+
+    Unchanged content only touches the fetch time. Where url and file match two rows they become
+    one, the url's. The old chunks go on serving until the new ones replace them in one step.
+    """
+    if source.url is None and source.file_path is None:
+        raise BadInput("a document needs a url or a file")
+    values = {
+        "collection": collection,
+        "url": source.url,
+        "file_path": source.file_path,
+        "title": document.title,
+        "format": document.format,
+        "content": document.text,
+        "content_hash": content_hash(document.text),
+        "source_hash": document.source_hash,
+        "metadata": Jsonb(dict(document.metadata)),
+        "modified_at": source.modified_at,
+    }
+    await connection.execute(SQL["lock_collection"], values)
+    async with connection.cursor(row_factory=class_row(_Match)) as cursor:
+        await cursor.execute(SQL["documents_of_source"], values)
+        matches = await cursor.fetchall()
+    if not matches:
+        values["path"] = await _free_path(connection, collection, source)
+        row = await (await connection.execute(SQL["insert_document"], values)).fetchone()
+        assert row is not None
+        await jobs.enqueue(connection, [row[0]])
+        return "inserted", row[0]
+    kept, *doubles = matches
+    if doubles:
+        ids = [double.id for double in doubles]
+        await connection.execute(SQL["delete_documents"], {"ids": ids})
+    same = (
+        kept.content_hash == values["content_hash"]
+        and kept.title == document.title
+        and dict(kept.metadata) == dict(document.metadata)
+    )
+    if same and not doubles and not force:
+        await connection.execute(SQL["touch_document"], values | {"id": kept.id})
+        return "unchanged", kept.id
+    await connection.execute(SQL["update_document"], values | {"id": kept.id, "force": force})
+    await jobs.enqueue(connection, [kept.id])
+    return "updated", kept.id
+
+
+async def _free_path(connection: Connection, collection: CollectionId, source: Source) -> str:
+    """The source's own path or, where another document has it, a longer one that says which."""
+    candidates = [source.path]
+    if source.file_path is not None:
+        parts = PurePath(source.file_path).parts
+        depth = len(PurePath(source.path).parts)
+        candidates += ["/".join(parts[-n:]) for n in range(depth + 1, len(parts))]
+        candidates.append(source.file_path)
+    else:
+        candidates.append(str(source.url))
+    for path in candidates:
+        cursor = await connection.execute(
+            SQL["path_taken"], {"collection": collection, "path": path}
+        )
+        row = await cursor.fetchone()
+        if row is not None and not row[0]:
+            return path
+    raise BadInput(f"{source.path}: another document of the collection has this path")
+
+
+async def touch(connection: Connection, ids: Ids[DocumentId]) -> None:
+    """Note that these were looked at and had not changed."""
+    await connection.execute(SQL["touch_documents"], {"ids": list(ids)})
+
+
+async def delete(connection: Connection, ids: Ids[DocumentId]) -> None:
+    """Documents with their chunks, vectors, postings and jobs."""
+    await connection.execute(SQL["delete_documents"], {"ids": list(ids)})
+
+
+async def files_below(
+    connection: Connection, collection: CollectionId, folder: str
+) -> dict[str, StoredFile]:
+    """By absolute path, the stored files of a folder and all folders in it."""
+    prefix = folder.rstrip("/") + "/"
+    async with connection.cursor(row_factory=class_row(StoredFile)) as cursor:
+        await cursor.execute(SQL["files_below"], {"collection": collection, "folder": prefix})
+        return {file.file_path: file async for file in cursor}
+
+
+async def contents(connection: Connection, ids: Sequence[DocumentId]) -> list[StoredDocument]:
+    async with connection.cursor(row_factory=class_row(StoredDocument)) as cursor:
+        await cursor.execute(SQL["document_contents"], {"ids": list(ids)})
+        return await cursor.fetchall()
+
+
+async def lock_unchanged(
+    connection: Connection, documents: Sequence[StoredDocument]
+) -> set[DocumentId]:
+    """Lock those documents whose content is still this; the rest was changed or deleted since."""
+    cursor = await connection.execute(
+        SQL["lock_documents"],
+        {
+            "ids": [document.id for document in documents],
+            "hashes": [document.content_hash for document in documents],
+            "titles": [document.title for document in documents],
+        },
+    )
+    return {document for (document,) in await cursor.fetchall()}
+
+
+async def mark_processed(connection: Connection, ids: Ids[DocumentId], *, recipe: str) -> None:
+    await connection.execute(SQL["documents_processed"], {"ids": list(ids), "recipe": recipe})
+
+
+async def to_reprocess(
+    connection: Connection, collection: CollectionId, *, recipe: str, force: bool
+) -> list[DocumentId]:
+    """Documents whose chunks another recipe made; all of them with `force`."""
+    cursor = await connection.execute(
+        SQL["documents_to_reprocess"],
+        {"collection": collection, "recipe": recipe, "force": force},
+    )
+    return [document for (document,) in await cursor.fetchall()]
+
+
+async def path_of(connection: Connection, document: DocumentId) -> str:
+    """What readers cite the document by."""
+    cursor = await connection.execute(SQL["document_path"], {"document": document})
+    row = await cursor.fetchone()
+    return str(row[0]) if row else ""
+
+
+async def forget_recipe(connection: Connection, ids: Ids[DocumentId]) -> None:
+    """Let a rebuild embed these anew: nothing of their present chunks is reused."""
+    await connection.execute(SQL["forget_recipe"], {"ids": list(ids)})

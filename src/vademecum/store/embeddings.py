@@ -1,0 +1,192 @@
+"""Embeddings: a table for each embedding space, one row for each window of a chunk."""
+
+from collections.abc import Collection as Ids
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from pgvector import HalfVector
+
+from vademecum.store.db import Connection, identifier
+from vademecum.store.migrate import LOCK
+from vademecum.types import ChunkId, CollectionId, DocumentId, EmbeddingSpace, SpaceId, Vector
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Embedding:
+    """One window of a chunk as a vector."""
+
+    chunk_id: ChunkId
+    window_index: int
+    collection_id: CollectionId
+    input_hash: bytes
+    """SHA-256 of the text that was embedded."""
+    vector: Vector
+
+
+def table(space: SpaceId) -> str:
+    return f"embeddings_{space}"
+
+
+def index(space: SpaceId) -> str:
+    return f"embeddings_{space}_hnsw"
+
+
+async def space_id(connection: Connection, space: EmbeddingSpace) -> SpaceId:
+    """The space's number; its table is made where it is new."""
+    cursor = await connection.execute("SELECT id FROM embedding_spaces WHERE key = %s", [space.key])
+    row = await cursor.fetchone()
+    if row is not None:
+        return SpaceId(row[0])
+    async with connection.transaction():
+        await connection.execute("SELECT pg_advisory_xact_lock(%s)", [LOCK])
+        cursor = await connection.execute(
+            "INSERT INTO embedding_spaces (key, model, dimensions) VALUES (%s, %s, %s)"
+            " ON CONFLICT (key) DO UPDATE SET key = excluded.key RETURNING id",
+            [space.key, space.model, space.dimensions],
+        )
+        row = await cursor.fetchone()
+        assert row is not None
+        made = SpaceId(row[0])
+        await connection.execute(
+            identifier(
+                "CREATE TABLE IF NOT EXISTS {table} ("
+                " chunk_id uuid NOT NULL REFERENCES document_chunks (id) ON DELETE CASCADE,"
+                " window_index smallint NOT NULL,"
+                " collection_id integer NOT NULL,"
+                " input_hash bytea NOT NULL,"
+                f" embedding halfvec({space.dimensions}) NOT NULL,"
+                " PRIMARY KEY (chunk_id, window_index))",
+                table=table(made),
+            )
+        )
+        await connection.execute(
+            identifier(
+                "CREATE INDEX IF NOT EXISTS {index} ON {table} (collection_id)",
+                index=f"{table(made)}_collection",
+                table=table(made),
+            )
+        )
+        await build_index(connection, made)
+    return made
+
+
+async def build_index(connection: Connection, space: SpaceId) -> None:
+    """The HNSW index over all vectors of a space, where it is missing. Writers wait for it."""
+    cursor = await connection.execute("SELECT to_regclass(%s) IS NULL", [index(space)])
+    row = await cursor.fetchone()
+    if row is None or not row[0]:
+        return
+    async with connection.transaction():
+        await connection.execute("SELECT pg_advisory_xact_lock(%s)", [LOCK])
+        await connection.execute(
+            identifier(
+                "CREATE INDEX IF NOT EXISTS {index} ON {table}"
+                " USING hnsw (embedding halfvec_cosine_ops) WITH (m = 16, ef_construction = 64)",
+                index=index(space),
+                table=table(space),
+            )
+        )
+
+
+async def drop_index(connection: Connection, space: SpaceId) -> None:
+    """Before a large load: building it once afterwards is several times cheaper."""
+    await connection.execute(identifier("DROP INDEX IF EXISTS {index}", index=index(space)))
+
+
+async def build_missing_indexes(connection: Connection) -> None:
+    for space in await _spaces(connection):
+        await build_index(connection, space)
+
+
+async def smaller_than(connection: Connection, rows: int) -> list[SpaceId]:
+    """The spaces that hold fewer rows than this."""
+    small = []
+    for space in await _spaces(connection):
+        cursor = await connection.execute(
+            identifier(
+                "SELECT count(*) FROM (SELECT FROM {table} LIMIT %s) AS some", table=table(space)
+            ),
+            [rows],
+        )
+        row = await cursor.fetchone()
+        if row is not None and row[0] < rows:
+            small.append(space)
+    return small
+
+
+async def _spaces(connection: Connection) -> list[SpaceId]:
+    cursor = await connection.execute("SELECT id FROM embedding_spaces ORDER BY id")
+    return [SpaceId(space) for (space,) in await cursor.fetchall()]
+
+
+async def of_documents(
+    connection: Connection, space: SpaceId, documents: Ids[DocumentId]
+) -> list[Embedding]:
+    """The embeddings of the present chunks of documents."""
+    cursor = connection.cursor(binary=True)
+    await cursor.execute(
+        identifier(
+            "SELECT e.chunk_id, e.window_index, e.collection_id, e.input_hash, e.embedding"
+            " FROM {table} e JOIN document_chunks k ON k.id = e.chunk_id"
+            " WHERE k.document_id = ANY (%s) ORDER BY e.chunk_id, e.window_index",
+            table=table(space),
+        ),
+        [list(documents)],
+    )
+    return [
+        Embedding(
+            chunk_id=chunk,
+            window_index=window,
+            collection_id=collection,
+            input_hash=bytes(digest),
+            vector=_to_array(vector),
+        )
+        for chunk, window, collection, digest, vector in await cursor.fetchall()
+    ]
+
+
+async def digests(
+    connection: Connection, space: SpaceId, chunks: Ids[ChunkId]
+) -> dict[ChunkId, list[bytes]]:
+    """The digests of what is embedded of each chunk, in the order of its windows."""
+    cursor = await connection.execute(
+        identifier(
+            "SELECT chunk_id, array_agg(input_hash ORDER BY window_index) FROM {table}"
+            " WHERE chunk_id = ANY (%s) GROUP BY chunk_id",
+            table=table(space),
+        ),
+        [list(chunks)],
+    )
+    return {chunk: [bytes(digest) for digest in found] for chunk, found in await cursor.fetchall()}
+
+
+async def delete(connection: Connection, space: SpaceId, chunks: Ids[ChunkId]) -> None:
+    await connection.execute(
+        identifier("DELETE FROM {table} WHERE chunk_id = ANY (%s)", table=table(space)),
+        [list(chunks)],
+    )
+
+
+async def insert(connection: Connection, space: SpaceId, rows: Sequence[Embedding]) -> None:
+    statement = identifier(
+        "COPY {table} (chunk_id, window_index, collection_id, input_hash, embedding)"
+        " FROM STDIN (FORMAT BINARY)",
+        table=table(space),
+    )
+    async with connection.cursor() as cursor, cursor.copy(statement) as copy:
+        copy.set_types(["uuid", "int2", "int4", "bytea", "halfvec"])
+        for row in rows:
+            await copy.write_row(
+                (
+                    row.chunk_id,
+                    row.window_index,
+                    row.collection_id,
+                    row.input_hash,
+                    HalfVector(row.vector),
+                )
+            )
+
+
+def _to_array(vector: HalfVector) -> Vector:
+    return np.asarray(vector.to_numpy(), dtype=np.float32)

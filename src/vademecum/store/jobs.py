@@ -1,0 +1,172 @@
+"""The queue: jobs leased by workers, returned when a worker dies, tried again when one fails.
+
+A job commits with the rows it concerns, and everything works through a transaction pooler.
+"""
+
+import os
+import socket
+from collections.abc import Collection as Ids
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from psycopg.rows import class_row
+
+from vademecum.store.db import Connection
+from vademecum.store.sql import SQL
+from vademecum.types import CollectionId, DocumentId
+
+LEASE_SECONDS = 60.0
+MAX_FAILURES = 5
+MAX_DEATHS = 25
+BACK_OFF_SECONDS = 2.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    id: int
+    document_id: DocumentId
+    attempts: int
+    failures: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenJobs:
+    pending: int
+    processing: int
+    failed: int
+    due_in: float | None
+    """Seconds until the next waiting job may be taken; at most 0 when one is due."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FailedJob:
+    path: str
+    error: str
+
+
+async def enqueue(
+    connection: Connection, documents: Ids[DocumentId], *, priority: int = 10
+) -> None:
+    await connection.execute(
+        SQL["enqueue_jobs"], {"documents": list(documents), "priority": priority}
+    )
+
+
+async def lease(
+    connection: Connection, *, limit: int, collection: CollectionId | None = None
+) -> list[Job]:
+    """Up to `limit` due jobs, ours until the lease runs out; see `extend`."""
+    async with connection.cursor(row_factory=class_row(Job)) as cursor:
+        await cursor.execute(
+            SQL["lease_jobs"],
+            {
+                "limit": limit,
+                "collection": collection,
+                "worker": worker_name(),
+                "seconds": LEASE_SECONDS,
+            },
+        )
+        return await cursor.fetchall()
+
+
+async def extend(connection: Connection, jobs: Ids[Job]) -> None:
+    await connection.execute(
+        SQL["extend_lease"],
+        {"ids": [job.id for job in jobs], "worker": worker_name(), "seconds": LEASE_SECONDS},
+    )
+
+
+async def complete(connection: Connection, jobs: Ids[Job]) -> None:
+    await connection.execute(SQL["complete_jobs"], {"ids": [job.id for job in jobs]})
+
+
+async def fail(connection: Connection, job: Job, error: str, *, final: bool = False) -> None:
+    """Try again later; never again after MAX_FAILURES, or where that is `final`."""
+    await connection.execute(
+        SQL["fail_job"],
+        {
+            "id": job.id,
+            "error": error,
+            "max_failures": 1 if final else MAX_FAILURES,
+            "back_off": BACK_OFF_SECONDS,
+        },
+    )
+
+
+async def give_back(connection: Connection, jobs: Ids[Job]) -> None:
+    """Return leased jobs that were not begun."""
+    values = {"ids": [job.id for job in jobs], "worker": worker_name()}
+    async with connection.transaction():
+        await connection.execute(SQL["give_back_jobs"], values)
+        await connection.execute(SQL["give_back_remaining_jobs"], values)
+
+
+async def return_lost(connection: Connection) -> int:
+    """Return the jobs of workers that died, at once for those of this machine."""
+    cursor = await connection.execute(SQL["leased_workers"])
+    workers = [worker for (worker,) in await cursor.fetchall()]
+    dead = [worker for worker in workers if _is_dead(worker)]
+    cursor = await connection.execute(
+        SQL["return_lost_jobs"], {"dead": dead, "max_deaths": MAX_DEATHS}
+    )
+    return cursor.rowcount
+
+
+async def open_jobs(connection: Connection, collection: CollectionId | None = None) -> OpenJobs:
+    async with connection.cursor(row_factory=class_row(OpenJobs)) as cursor:
+        await cursor.execute(SQL["open_jobs"], {"collection": collection})
+        counts = await cursor.fetchone()
+    assert counts is not None
+    return counts
+
+
+async def failed(connection: Connection, collection: CollectionId | None = None) -> list[FailedJob]:
+    """Documents that could not be processed, and why."""
+    async with connection.cursor(row_factory=class_row(FailedJob)) as cursor:
+        await cursor.execute(SQL["failed_jobs"], {"collection": collection})
+        return await cursor.fetchall()
+
+
+async def forget_done(connection: Connection) -> None:
+    await connection.execute(SQL["forget_done_jobs"])
+
+
+def worker_name() -> str:
+    """This process, so that others on the machine can tell when it is gone."""
+    return f"{_machine()}/{os.getpid()}/{_start_of(os.getpid())}"
+
+
+def _is_dead(worker: str) -> bool:
+    machine, pid_text, start = worker.rsplit("/", 2)
+    if machine != _machine():
+        return False
+    pid = int(pid_text)
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return True
+    except PermissionError:
+        pass
+    return _start_of(pid) != start
+
+
+@cache
+def _machine() -> str:
+    """Host and boot: a process id means something only there."""
+    boot = Path("/proc/sys/kernel/random/boot_id")
+    namespace = Path("/proc/self/ns/pid")
+    parts = [socket.gethostname()]
+    if boot.exists():
+        parts += [boot.read_text().strip(), str(namespace.readlink())]
+    return ":".join(parts)
+
+
+def _start_of(pid: int) -> str:
+    """When a process started, so that a reused id is no disguise; empty where unknown or over."""
+    try:
+        status = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return ""
+    fields = status.rpartition(")")[2].split()
+    return "" if fields[0] == "Z" else fields[19]

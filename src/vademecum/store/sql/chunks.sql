@@ -1,0 +1,33 @@
+-- name: chunk_ids_of_documents
+SELECT id FROM document_chunks WHERE document_id = ANY (%(documents)s);
+
+-- name: delete_chunks
+DELETE FROM document_chunks WHERE id = ANY (%(chunks)s);
+
+-- name: upsert_chunk
+-- A chunk whose text is as before keeps its row, and with it its vectors.
+INSERT INTO document_chunks (id, document_id, collection_id, chunk_index, total_chunks, content,
+                             title, heading_path, section_id, parent_id, previous_id, next_id,
+                             content_hash, source_hash, topic, keywords,
+                             token_count, word_count, char_count)
+VALUES (%(id)s, %(document_id)s, %(collection_id)s, %(ordinal)s, %(total_chunks)s, %(text)s,
+        %(title)s, %(heading_path)s, %(section_id)s, %(parent_id)s, %(previous_id)s, %(next_id)s,
+        %(content_hash)s, %(source_hash)s, %(topic)s, %(keywords)s,
+        %(token_count)s, %(word_count)s, %(char_count)s)
+ON CONFLICT (id) DO UPDATE
+   SET chunk_index = excluded.chunk_index, total_chunks = excluded.total_chunks,
+       title = excluded.title, heading_path = excluded.heading_path,
+       section_id = excluded.section_id, previous_id = excluded.previous_id,
+       next_id = excluded.next_id, source_hash = excluded.source_hash, topic = excluded.topic,
+       keywords = excluded.keywords, token_count = excluded.token_count,
+       version = document_chunks.version + 1, updated_at = now();
+
+-- name: chunks_by_id
+-- Chunks with what a reader is shown of their documents.
+SELECT k.id, k.document_id, c.name AS collection, d.path, d.url, k.title, k.heading_path,
+       k.section_id, k.chunk_index AS ordinal, k.content AS text, k.topic, k.keywords,
+       k.token_count, k.previous_id, k.next_id
+  FROM document_chunks k
+  JOIN crawled_documents d ON d.id = k.document_id
+  JOIN collections c ON c.id = k.collection_id
+ WHERE k.collection_id = %(collection)s AND k.id = ANY (%(chunks)s);

@@ -1,0 +1,82 @@
+-- name: lock_collection
+-- One writer of documents at a time in a collection; readers and workers are not held up.
+SELECT id FROM collections WHERE id = %(collection)s FOR NO KEY UPDATE;
+
+-- name: documents_of_source
+-- The rows a source matches: by url, by file, or one of each.
+SELECT id, path, url, file_path, title, content_hash, source_hash, metadata
+  FROM crawled_documents
+ WHERE collection_id = %(collection)s
+   AND (url = %(url)s OR file_path = %(file_path)s)
+ ORDER BY (url = %(url)s) DESC NULLS LAST, id;
+
+-- name: path_taken
+SELECT EXISTS (SELECT FROM crawled_documents
+                WHERE collection_id = %(collection)s AND path = %(path)s);
+
+-- name: insert_document
+INSERT INTO crawled_documents (collection_id, path, url, file_path, title, format, content,
+                               content_hash, source_hash, metadata, last_modified_at)
+VALUES (%(collection)s, %(path)s, %(url)s, %(file_path)s, %(title)s, %(format)s, %(content)s,
+        %(content_hash)s, %(source_hash)s, %(metadata)s, %(modified_at)s)
+RETURNING id;
+
+-- name: update_document
+UPDATE crawled_documents
+   SET url = coalesce(%(url)s, url), file_path = coalesce(%(file_path)s, file_path),
+       title = %(title)s, format = %(format)s, content = %(content)s,
+       content_hash = %(content_hash)s, source_hash = %(source_hash)s, metadata = %(metadata)s,
+       last_modified_at = %(modified_at)s, last_fetched_at = now(), updated_at = now(),
+       needs_processing = true, recipe = CASE WHEN NOT %(force)s THEN recipe END
+ WHERE id = %(id)s;
+
+-- name: touch_document
+UPDATE crawled_documents
+   SET url = coalesce(%(url)s, url), file_path = coalesce(%(file_path)s, file_path),
+       source_hash = %(source_hash)s, last_modified_at = %(modified_at)s, last_fetched_at = now()
+ WHERE id = %(id)s;
+
+-- name: touch_documents
+UPDATE crawled_documents SET last_fetched_at = now() WHERE id = ANY (%(ids)s);
+
+-- name: delete_documents
+DELETE FROM crawled_documents WHERE id = ANY (%(ids)s);
+
+-- name: files_below
+-- What is stored of the files of a folder.
+SELECT id, file_path, source_hash, recipe, needs_processing
+  FROM crawled_documents
+ WHERE collection_id = %(collection)s AND starts_with(file_path, %(folder)s);
+
+-- name: document_contents
+-- What a worker needs to split documents; `path` and `title` as they are now.
+SELECT d.id, d.collection_id, c.name AS collection, c.profile, c.embedder, d.path, d.url,
+       d.title, d.format, d.content AS text, d.content_hash, d.recipe, d.source_hash, d.metadata
+  FROM crawled_documents d JOIN collections c ON c.id = d.collection_id
+ WHERE d.id = ANY (%(ids)s)
+ ORDER BY d.id;
+
+-- name: lock_documents
+-- Of these documents, those whose content is still what the worker split.
+SELECT d.id
+  FROM crawled_documents d
+  JOIN unnest(%(ids)s::integer[], %(hashes)s::text[], %(titles)s::text[]) AS w (id, hash, title)
+    ON w.id = d.id AND w.hash = d.content_hash AND w.title = d.title
+ ORDER BY d.id
+   FOR UPDATE OF d;
+
+-- name: documents_processed
+UPDATE crawled_documents SET needs_processing = false, recipe = %(recipe)s WHERE id = ANY (%(ids)s);
+
+-- name: documents_to_reprocess
+-- Documents of a collection whose chunks another recipe made, or all of them.
+SELECT id FROM crawled_documents
+ WHERE collection_id = %(collection)s
+   AND (%(force)s OR needs_processing OR recipe IS DISTINCT FROM %(recipe)s)
+ ORDER BY id;
+
+-- name: document_path
+SELECT path FROM crawled_documents WHERE id = %(document)s;
+
+-- name: forget_recipe
+UPDATE crawled_documents SET recipe = NULL, needs_processing = true WHERE id = ANY (%(ids)s);

@@ -1,0 +1,113 @@
+-- name: enqueue_jobs
+-- A job for each document; one that already waits stays as it is, and is due now. A failed one is
+-- forgotten: there is new work to try.
+WITH forgotten AS (
+    DELETE FROM processing_queue
+     WHERE document_id = ANY (%(documents)s) AND status IN ('failed', 'done')
+)
+INSERT INTO processing_queue (document_id, collection_id, priority)
+SELECT id, collection_id, %(priority)s FROM crawled_documents WHERE id = ANY (%(documents)s)
+ON CONFLICT (document_id, operation) WHERE status = 'pending'
+DO UPDATE SET available_at = now(), failures = 0, attempts = 0, error_message = NULL;
+
+-- name: lease_jobs
+-- The next jobs, now ours until the lease runs out. Where workers have died on a job, it is taken
+-- with ever fewer others and in the end alone, so that it cannot take them with it.
+WITH due AS (
+    SELECT id, priority, attempts - failures AS deaths
+      FROM processing_queue
+     WHERE status = 'pending' AND available_at <= now()
+       AND (%(collection)s::integer IS NULL OR collection_id = %(collection)s)
+), next AS (
+    SELECT id FROM processing_queue
+     WHERE status = 'pending' AND available_at <= now()
+       AND (%(collection)s::integer IS NULL OR collection_id = %(collection)s)
+     ORDER BY priority DESC, id
+     LIMIT (SELECT greatest(1, %(limit)s::integer >> least(deaths, 20))
+              FROM due ORDER BY priority DESC, id LIMIT 1)
+       FOR UPDATE SKIP LOCKED
+)
+UPDATE processing_queue q
+   SET status = 'processing', attempts = q.attempts + 1, worker = %(worker)s, started_at = now(),
+       leased_until = now() + make_interval(secs => %(seconds)s)
+  FROM next
+ WHERE q.id = next.id
+RETURNING q.id, q.document_id, q.attempts, q.failures;
+
+-- name: extend_lease
+UPDATE processing_queue
+   SET leased_until = now() + make_interval(secs => %(seconds)s)
+ WHERE id = ANY (%(ids)s) AND status = 'processing' AND worker = %(worker)s;
+
+-- name: leased_workers
+SELECT DISTINCT worker FROM processing_queue WHERE status = 'processing' AND worker IS NOT NULL;
+
+-- name: return_lost_jobs
+-- Jobs whose lease ran out, or whose worker is known to be dead, wait again; a document that too
+-- many workers died on has failed. Where a newer job of the document waits, that one is enough.
+WITH lost AS (
+    SELECT id, document_id, operation, attempts - failures AS deaths
+      FROM processing_queue
+     WHERE status = 'processing' AND (leased_until < now() OR worker = ANY (%(dead)s))
+       FOR UPDATE SKIP LOCKED
+), superseded AS (
+    DELETE FROM processing_queue q USING lost l
+     WHERE q.id = l.id AND EXISTS (SELECT FROM processing_queue n
+            WHERE n.document_id = l.document_id AND n.operation = l.operation AND n.status = 'pending')
+    RETURNING q.id
+)
+UPDATE processing_queue q
+   SET status = CASE WHEN l.deaths >= %(max_deaths)s THEN 'failed' ELSE 'pending' END,
+       error_message = CASE WHEN l.deaths >= %(max_deaths)s
+                            THEN format('%%s workers died while processing it', l.deaths) END,
+       worker = NULL, leased_until = NULL
+  FROM lost l
+ WHERE q.id = l.id AND q.id NOT IN (SELECT id FROM superseded);
+
+-- name: give_back_jobs
+-- A worker that stops in good order returns what it has not done; it counts as no attempt.
+DELETE FROM processing_queue q
+ WHERE q.id = ANY (%(ids)s) AND q.status = 'processing' AND q.worker = %(worker)s
+   AND EXISTS (SELECT FROM processing_queue n WHERE n.document_id = q.document_id
+                  AND n.operation = q.operation AND n.status = 'pending');
+
+-- name: give_back_remaining_jobs
+UPDATE processing_queue
+   SET status = 'pending', attempts = attempts - 1, worker = NULL, leased_until = NULL
+ WHERE id = ANY (%(ids)s) AND status = 'processing' AND worker = %(worker)s;
+
+-- name: complete_jobs
+UPDATE processing_queue
+   SET status = 'done', completed_at = now(), leased_until = NULL, error_message = NULL
+ WHERE id = ANY (%(ids)s);
+
+-- name: fail_job
+-- Later again, each time twice as long; after the last attempt it has failed.
+UPDATE processing_queue
+   SET failures = failures + 1, error_message = %(error)s, worker = NULL, leased_until = NULL,
+       status = CASE WHEN failures + 1 >= %(max_failures)s THEN 'failed' ELSE 'pending' END,
+       completed_at = CASE WHEN failures + 1 >= %(max_failures)s THEN now() END,
+       available_at = now() + make_interval(secs => %(back_off)s * 2 ^ failures)
+ WHERE id = %(id)s AND status = 'processing'
+   AND NOT EXISTS (SELECT FROM processing_queue n WHERE n.document_id = processing_queue.document_id
+                      AND n.operation = processing_queue.operation AND n.status = 'pending');
+
+-- name: open_jobs
+-- What is left to do: waiting, in work, and failed; and when the next one is due.
+SELECT count(*) FILTER (WHERE status = 'pending') AS pending,
+       count(*) FILTER (WHERE status = 'processing') AS processing,
+       count(*) FILTER (WHERE status = 'failed') AS failed,
+       extract(epoch FROM min(available_at) FILTER (WHERE status = 'pending') - now())::float8
+           AS due_in
+  FROM processing_queue
+ WHERE %(collection)s::integer IS NULL OR collection_id = %(collection)s;
+
+-- name: failed_jobs
+SELECT d.path, j.error_message AS error
+  FROM processing_queue j JOIN crawled_documents d ON d.id = j.document_id
+ WHERE j.status = 'failed' AND (%(collection)s::integer IS NULL OR j.collection_id = %(collection)s)
+ ORDER BY d.path;
+
+-- name: forget_done_jobs
+DELETE FROM processing_queue
+ WHERE status = 'done' AND completed_at < now() - interval '7 days';

@@ -1,0 +1,89 @@
+"""What every command shares: its options, how it runs, how it prints and how it fails."""
+
+import asyncio
+import functools
+import json
+import signal
+import sys
+from collections.abc import Awaitable, Callable
+from dataclasses import asdict, is_dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+from uuid import UUID
+
+import click
+
+from vademecum.errors import Interrupted, VadeError
+from vademecum.settings import Settings, load_settings
+
+if TYPE_CHECKING:
+    from vademecum.app import App
+
+Command = Callable[..., Any]
+Result = TypeVar("Result")
+
+
+def options(command: Command) -> Command:
+    """--json and --database, and errors as one line on stderr with what to do about them."""
+
+    @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+    @click.option("--database", metavar="URL", help="PostgreSQL instead of the embedded one.")
+    @click.pass_context
+    @functools.wraps(command)
+    def wrapped(ctx: click.Context, /, database: str | None, **values: Any) -> None:
+        as_json = bool(values["as_json"])
+        try:
+            command(settings=load_settings(database_url=database or ctx.obj), **values)
+        except VadeError as error:
+            fail(error, as_json=as_json)
+
+    return wrapped
+
+
+def fail(error: VadeError, *, as_json: bool) -> NoReturn:
+    """Print the error and leave with its exit code."""
+    if as_json:
+        print_json({"error": type(error).__name__, "message": str(error), "hint": error.hint})
+    click.echo(f"vade: {error}", err=True)
+    if error.hint:
+        click.echo(f"      {error.hint}", err=True)
+    sys.exit(error.exit_code)
+
+
+def run(settings: Settings, work: Callable[["App"], Awaitable[Result]]) -> Result:
+    """Open the app and do the work; Ctrl-C and SIGTERM end it in good order."""
+    return asyncio.run(_run(settings, work))
+
+
+async def _run(settings: Settings, work: Callable[["App"], Awaitable[Result]]) -> Result:
+    from vademecum.app import App
+
+    task = asyncio.current_task()
+    assert task is not None
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, task.cancel)
+    try:
+        async with App.open(settings, notice=note) as app:
+            return await work(app)
+    except asyncio.CancelledError:
+        raise Interrupted from None
+
+
+def note(text: str) -> None:
+    """A word to the person at the terminal; never on stdout."""
+    click.echo(text, err=True)
+
+
+def print_json(value: object) -> None:
+    click.echo(json.dumps(value, default=_plain, ensure_ascii=False, indent=2))
+
+
+def _plain(value: object) -> object:
+    if is_dataclass(value) and not isinstance(value, type):
+        return asdict(value)
+    if isinstance(value, datetime):
+        return value.isoformat()
+    if isinstance(value, UUID):
+        return str(value)
+    raise TypeError(f"{type(value).__name__} has no JSON form")

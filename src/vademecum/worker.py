@@ -1,0 +1,308 @@
+"""The worker: takes jobs and makes documents searchable, a batch at a time.
+
+While one batch is embedded, the next is split and the one before is written, so that the embedder
+hardly ever waits. A batch that fails is tried document by document, so that one bad document
+cannot hold up others.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+from vademecum.errors import BadInput, DatabaseUnavailable, ModelUnavailable, VadeError
+from vademecum.inference.embedder import Embedder
+from vademecum.inference.words import WordTokenizer
+from vademecum.ingest import process
+from vademecum.ingest.process import Prepared, Swapped
+from vademecum.profiles.profile import Profile, load_profile
+from vademecum.store import collections, documents, embeddings, jobs, lexical
+from vademecum.store.db import Database
+from vademecum.store.documents import StoredDocument
+from vademecum.store.jobs import Job, OpenJobs
+from vademecum.store.lexical import Lexicon
+from vademecum.types import CollectionId, SpaceId, Vector
+
+BATCH_JOBS = 64
+"""Documents taken up together: enough that equal lengths are embedded together."""
+
+BULK_JOBS = 500
+"""With so many jobs waiting, the vector index is better built once, after them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Progress:
+    """How far a drain is: documents and chunks done, documents left."""
+
+    done: int = 0
+    failed: int = 0
+    chunks: int = 0
+    embedded: int = 0
+    reused: int = 0
+    left: int = 0
+
+
+@dataclass(slots=True, kw_only=True)
+class _Batch:
+    """Documents of one collection on their way through the stages."""
+
+    embedder: Embedder | None
+    recipe: str
+    work: list[tuple[Job, Prepared]] = field(default_factory=list)
+    space: SpaceId | None = None
+    known: dict[bytes, Vector] = field(default_factory=dict)
+    made: dict[bytes, Vector] = field(default_factory=dict)
+
+    @property
+    def jobs(self) -> list[Job]:
+        return [job for job, _ in self.work]
+
+    @property
+    def prepared(self) -> list[Prepared]:
+        return [prepared for _, prepared in self.work]
+
+
+class Worker:
+    """Drains the queue of one collection, or of all."""
+
+    def __init__(
+        self,
+        database: Database,
+        open_embedder: Callable[[str], Embedder | None],
+        *,
+        collection: CollectionId | None = None,
+        notice: Callable[[str], None] = lambda text: None,
+        progress: Callable[[Progress], None] = lambda progress: None,
+    ) -> None:
+        self._database = database
+        self._open_embedder = open_embedder
+        self._collection = collection
+        self._notice = notice
+        self._report = progress
+        self._lexicon = Lexicon()
+        self._leased: dict[int, Job] = {}
+        self._touched: dict[CollectionId, tuple[SpaceId | None, str]] = {}
+        self._noticed: set[str] = set()
+        self.progress = Progress()
+
+    async def drain(self, *, limit: int | None = None, wait: bool = True) -> Progress:
+        """Work until nothing is left, or `limit` jobs are done.
+
+        With `wait`, jobs that other workers have in hand and those that are to be tried again
+        count as left. Stopped half-way, it returns what it has not done.
+        """
+        async with self._heartbeat():
+            await self._prepare_index()
+            try:
+                await self._run(limit=limit, wait=wait)
+            finally:
+                # Shielded: also a cancelled drain leaves the queue and the indexes in order.
+                await asyncio.shield(self._finish())
+        return self.progress
+
+    async def _run(self, *, limit: int | None, wait: bool) -> None:
+        to_embed: asyncio.Queue[_Batch | None] = asyncio.Queue(maxsize=1)
+        to_store: asyncio.Queue[_Batch | None] = asyncio.Queue(maxsize=1)
+        try:
+            async with asyncio.TaskGroup() as stages:
+                stages.create_task(self._take_all(to_embed, limit, wait))
+                stages.create_task(self._embed_all(to_embed, to_store))
+                stages.create_task(self._store_all(to_store))
+        except* VadeError as group:
+            raise group.exceptions[0] from None
+
+    async def _take_all(
+        self, to_embed: asyncio.Queue[_Batch | None], limit: int | None, wait: bool
+    ) -> None:
+        taken = 0
+        while limit is None or taken < limit:
+            size = BATCH_JOBS if limit is None else min(BATCH_JOBS, limit - taken)
+            batches = await self._database.retry(partial(self._take, size))
+            taken += sum(len(batch.jobs) for batch in batches)
+            for batch in batches:
+                await to_embed.put(batch)
+            if not batches and not await self._more(wait):
+                break
+        await to_embed.put(None)
+
+    async def _embed_all(
+        self, to_embed: asyncio.Queue[_Batch | None], to_store: asyncio.Queue[_Batch | None]
+    ) -> None:
+        while (batch := await to_embed.get()) is not None:
+            await self._embed(batch)
+            await to_store.put(batch)
+        await to_store.put(None)
+
+    async def _store_all(self, to_store: asyncio.Queue[_Batch | None]) -> None:
+        while (batch := await to_store.get()) is not None:
+            await self._store(batch)
+
+    async def _more(self, wait: bool) -> bool:
+        """Whether to look again, after a while where all that is left is in hand or due later."""
+        await self._database.retry(self._return_lost)
+        left = await self._database.retry(self._open_jobs)
+        if left.pending and left.due_in is not None and left.due_in <= 0:
+            return True
+        if not wait or not (left.pending or left.processing):
+            return False
+        await asyncio.sleep(min(max(left.due_in or 0.05, 0.05), 1.0))
+        return True
+
+    # --- the stages -------------------------------------------------------------------------
+
+    async def _take(self, size: int) -> list[_Batch]:
+        async with self._database.connection() as connection:
+            leased = await jobs.lease(connection, limit=size, collection=self._collection)
+            self._leased.update({job.id: job for job in leased})
+            stored = await documents.contents(connection, [job.document_id for job in leased])
+        by_document = {document.id: document for document in stored}
+        by_collection: dict[CollectionId, list[tuple[Job, StoredDocument]]] = {}
+        for job in leased:
+            document = by_document.get(job.document_id)
+            if document is None:  # deleted since, and its job with it
+                self._leased.pop(job.id)
+            else:
+                by_collection.setdefault(document.collection_id, []).append((job, document))
+        return [await self._prepare(group) for group in by_collection.values()]
+
+    async def _prepare(self, group: Sequence[tuple[Job, StoredDocument]]) -> _Batch:
+        first = group[0][1]
+        profile = load_profile(first.profile)
+        embedder = self.embedder(first.embedder)
+        batch = _Batch(embedder=embedder, recipe=process.recipe(profile, embedder))
+        for job, document in group:
+            try:
+                prepared = await asyncio.to_thread(_split, document, profile, embedder)
+            except Exception as error:  # noqa: BLE001 - one document's failure is its own
+                await self._fail(job, error)
+            else:
+                batch.work.append((job, prepared))
+        if embedder is not None:
+            async with self._database.connection() as connection:
+                batch.space = await embeddings.space_id(connection, embedder.space)
+                batch.known = await process.reusable(
+                    connection, batch.space, [d.id for _, d in group if d.recipe is not None]
+                )
+        self._touched[first.collection_id] = (batch.space, batch.recipe)
+        return batch
+
+    async def _embed(self, batch: _Batch) -> None:
+        if batch.embedder is None:
+            return
+        try:
+            batch.made = await process.embed(batch.prepared, batch.known, batch.embedder)
+        except Exception:  # noqa: BLE001 - found out below which document it is
+            for job, prepared in list(batch.work):
+                try:
+                    batch.made |= await process.embed([prepared], batch.known, batch.embedder)
+                except Exception as error:  # noqa: BLE001
+                    batch.work.remove((job, prepared))
+                    await self._fail(job, error)
+
+    async def _store(self, batch: _Batch) -> None:
+        swapped = await self._database.retry(lambda: self._swap(batch))
+        for job in batch.jobs:
+            self._leased.pop(job.id, None)
+        left = await self._database.retry(self._open_jobs)
+        self.progress = replace(
+            self.progress,
+            done=self.progress.done + len(batch.jobs),
+            chunks=self.progress.chunks + swapped.chunks,
+            embedded=self.progress.embedded + swapped.embedded,
+            reused=self.progress.reused + swapped.reused,
+            left=left.pending + left.processing,
+        )
+        self._report(self.progress)
+
+    async def _swap(self, batch: _Batch) -> Swapped:
+        async with self._database.connection() as connection:
+            return await process.swap(
+                connection,
+                batch.prepared,
+                jobs_done=batch.jobs,
+                known=batch.known,
+                made=batch.made,
+                space=batch.space,
+                lexicon=self._lexicon,
+                recipe=batch.recipe,
+            )
+
+    # --- around the stages ------------------------------------------------------------------
+
+    def embedder(self, setting: str) -> Embedder | None:
+        """The collection's embedder; without its model there is lexical search only, and a word
+        about it."""
+        try:
+            embedder = self._open_embedder(setting)
+            if embedder is not None:
+                embedder.tokenizer.counts([""])
+        except ModelUnavailable as error:
+            if setting not in self._noticed:
+                self._noticed.add(setting)
+                self._notice(f"{error}. Indexing for lexical search only. {error.hint}")
+            return None
+        return embedder
+
+    async def _fail(self, job: Job, error: Exception) -> None:
+        """Put a job off, or give it up. A document that cannot be used will not be later either."""
+        message = str(error) if isinstance(error, VadeError) else f"{type(error).__name__}: {error}"
+        async with self._database.connection() as connection:
+            await jobs.fail(connection, job, message, final=isinstance(error, BadInput))
+        self._leased.pop(job.id, None)
+        self.progress = replace(self.progress, failed=self.progress.failed + 1)
+
+    async def _open_jobs(self) -> OpenJobs:
+        async with self._database.connection() as connection:
+            return await jobs.open_jobs(connection, self._collection)
+
+    async def _return_lost(self) -> None:
+        async with self._database.connection() as connection:
+            await jobs.return_lost(connection)
+
+    async def _prepare_index(self) -> None:
+        """Before a large first load, drop the vector index of the space that is to be filled."""
+        await self._database.retry(self._return_lost)
+        left = await self._database.retry(self._open_jobs)
+        if left.pending < BULK_JOBS:
+            return
+        async with self._database.connection() as connection:
+            for space in await embeddings.smaller_than(connection, left.pending):
+                await embeddings.drop_index(connection, space)
+
+    async def _finish(self) -> None:
+        async with self._database.connection() as connection:
+            if self._leased:
+                await jobs.give_back(connection, self._leased.values())
+            await embeddings.build_missing_indexes(connection)
+            for collection, (space, recipe) in self._touched.items():
+                await lexical.reweigh(connection, collection)
+                if space is not None and not await documents.to_reprocess(
+                    connection, collection, recipe=recipe, force=False
+                ):
+                    await collections.use_space(connection, collection, space)
+            await jobs.forget_done(connection)
+
+    @contextlib.asynccontextmanager
+    async def _heartbeat(self) -> AsyncIterator[None]:
+        async def beat() -> None:
+            while True:
+                await asyncio.sleep(jobs.LEASE_SECONDS / 3)
+                with contextlib.suppress(DatabaseUnavailable):  # the next beat comes in time
+                    async with self._database.connection() as connection:
+                        await jobs.extend(connection, self._leased.values())
+
+        beating = asyncio.create_task(beat())
+        try:
+            yield
+        finally:
+            beating.cancel()
+
+
+def _split(document: StoredDocument, profile: Profile, embedder: Embedder | None) -> Prepared:
+    return process.prepare(
+        document,
+        profile=profile,
+        tokenizer=embedder.tokenizer if embedder else WordTokenizer(),
+        max_tokens=embedder.max_tokens if embedder else None,
+    )
