@@ -20,7 +20,7 @@ from vademecum.settings import Settings
 from vademecum.store import collections, documents, jobs
 from vademecum.store.collections import Collection, CollectionOverview
 from vademecum.store.db import Database
-from vademecum.store.jobs import FailedJob, OpenJobs
+from vademecum.store.jobs import OpenJobs
 from vademecum.types import Change, Hit, Query
 from vademecum.worker import Progress, Worker
 
@@ -76,6 +76,16 @@ class SearchResult:
     results: list[Hit]
     notices: list[str]
     """What the result lacks, such as a retriever that could not take part."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Status:
+    """What is stored, what is still to do, and what failed."""
+
+    database: str
+    """The connection string without its password."""
+    collections: list[CollectionOverview]
+    failed: list[Failure]
 
 
 class App:
@@ -291,10 +301,17 @@ class App:
         async with self.database.connection() as connection:
             return await jobs.open_jobs(connection, target.id if target else None)
 
-    async def failed_jobs(self, name: str) -> list[FailedJob]:
-        target = await self.collection(name)
+    async def status(self, name: str | None = None) -> Status:
+        """Of one collection, or of all. Raises UnknownCollection."""
+        found = await self.list_collections(name)
+        target = await self.collection(name) if name is not None else None
         async with self.database.connection() as connection:
-            return await jobs.failed(connection, target.id)
+            failed = await jobs.failed(connection, target.id if target else None)
+        return Status(
+            database=self.database.shown,
+            collections=found,
+            failed=[Failure(path=job.path, error=job.error) for job in failed],
+        )
 
     async def delete_collection(self, name: str) -> None:
         target = await self.collection(name)

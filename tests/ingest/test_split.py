@@ -49,7 +49,9 @@ TOKENIZERS: list[Tokenizer] = [WORDPIECE, Utf8Tokenizer(), LeadingTokenizer()]
 
 words = st.sampled_from(
     "a the Session of café naïve pg_stat_activity --no-verify Foo.bar() e.g. 3.14 日本語 文章です。 "
-    "다람쥐 🙂 x😀y **bold** `code` [link](http://a.b/c) antidisestablishmentarianism # > | - \u200b".split(" ")
+    "다람쥐 🙂 x😀y **bold** `code` [link](http://a.b/c) antidisestablishmentarianism # > | - \u200b".split(
+        " "
+    )
 )
 sentences = st.builds(
     lambda inner, end: " ".join(inner) + end,
@@ -127,9 +129,7 @@ policies = st.builds(
     st.sampled_from([0, 10, 25, 50]),
     st.booleans(),
 )
-properties = settings(
-    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow]
-)
+properties = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 def document(text: str, title: str = "Title") -> Document:
@@ -145,19 +145,8 @@ def chunks(
     title: str = "Title",
     tokenizer: Tokenizer = WORDPIECE,
 ) -> list[Chunk]:
-    policy = ChunkPolicy(
-        max_tokens=max_tokens, overlap_tokens=overlap, by_headings=by_headings
-    )
+    policy = ChunkPolicy(max_tokens=max_tokens, overlap_tokens=overlap, by_headings=by_headings)
     return split(document(text, title), identity="kb:a.md", policy=policy, tokenizer=tokenizer)
-
-
-def places(text: str, found: list[Chunk]) -> list[tuple[int, int]]:
-    """Where the chunks stand in the text; each as early as keeps them in order."""
-    spans: list[tuple[int, int]] = []
-    for chunk in found:
-        at = text.index(chunk.text, spans[-1][0] if spans else 0)
-        spans.append((at, at + len(chunk.text)))
-    return spans
 
 
 @properties
@@ -184,14 +173,15 @@ def test_nothing_is_lost_and_order_is_kept(
     if not found:
         assert tokenizer.counts([text.strip()]) == [0]
         return
-    # Equal texts may stand in several places: a character is held when a chunk holds it in order.
     reached = 0
     for chunk in found:
-        rest = text[reached:]
-        unread = len(rest) - len(rest.lstrip())
-        at = text.find(chunk.text, max(0, reached + unread - len(chunk.text)))
-        assert 0 <= at <= reached + unread or tokenizer.counts([text[reached:at].strip()]) == [0]
-        reached = max(reached, at + len(chunk.text))
+        reached += len(text[reached:]) - len(text[reached:].lstrip())
+        # Equal texts may stand in several places: the last that leaves no gap reaches furthest.
+        at = text.rfind(chunk.text, 0, reached + len(chunk.text))
+        if at + len(chunk.text) <= reached:  # a gap, then, of what the model cannot see
+            at = text.index(chunk.text, reached)
+            assert tokenizer.counts([text[reached:at].strip()]) == [0]
+        reached = at + len(chunk.text)
     assert tokenizer.counts([text[reached:].strip()]) == [0]
 
 
@@ -232,9 +222,7 @@ def test_chunks_are_long_enough(text: str, policy: ChunkPolicy) -> None:
 
 
 @properties
-@given(
-    st.lists(st.tuples(headings, paragraphs), min_size=2, max_size=6), st.data(), paragraphs
-)
+@given(st.lists(st.tuples(headings, paragraphs), min_size=2, max_size=6), st.data(), paragraphs)
 def test_an_edit_changes_no_other_section(
     parts: list[tuple[str, str]], data: st.DataObject, edit: str
 ) -> None:
@@ -250,7 +238,10 @@ def test_an_edit_changes_no_other_section(
         return list(sections.values())
 
     edit, at = edit.replace("#", "+"), data.draw(st.integers(0, len(parts) - 1))
-    parts = [("#" * heading.count("#", 0, 6) + " Part", text.replace("#", "+")) for heading, text in parts]
+    parts = [
+        ("#" * heading.count("#", 0, 6) + " Part", text.replace("#", "+"))
+        for heading, text in parts
+    ]
     before, after = texts(parts), texts([*parts[:at], (parts[at][0], edit), *parts[at + 1 :]])
     assert len(before) == len(after) == len(parts)
     assert [b for i, b in enumerate(before) if i != at] == [

@@ -14,6 +14,7 @@ import tempfile
 import textwrap
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import psycopg
@@ -34,6 +35,18 @@ MakeDatabase = Callable[..., EmbeddedDatabase]
 
 
 @pytest.fixture
+def tmp_path(tmp_path: Path) -> Iterator[Path]:
+    """In memory where that is possible: sixty servers wait long for a disk others use too."""
+    memory = Path("/dev/shm")
+    if not memory.is_dir() or shutil.disk_usage(memory).free < 2**30:
+        yield tmp_path
+        return
+    folder = Path(tempfile.mkdtemp(prefix="vade-test-", dir=memory))
+    yield folder
+    shutil.rmtree(folder)
+
+
+@pytest.fixture
 async def embedded(tmp_path: Path) -> AsyncIterator[MakeDatabase]:
     """Makes databases, each stopped at the end."""
     made: list[EmbeddedDatabase] = []
@@ -48,12 +61,10 @@ async def embedded(tmp_path: Path) -> AsyncIterator[MakeDatabase]:
 
 
 @pytest.fixture
-def open_folder() -> Iterator[Path]:
-    """A folder that any user may pass, which tmp_path is not."""
-    folder = Path(tempfile.mkdtemp(prefix="vade-test-"))
-    folder.chmod(0o755)
-    yield folder
-    shutil.rmtree(folder)
+def open_folder(tmp_path: Path) -> Path:
+    """A folder that any user may pass."""
+    tmp_path.chmod(0o755)
+    return tmp_path
 
 
 async def ask(connection: str, query: str) -> list[tuple[object, ...]]:
@@ -632,7 +643,7 @@ async def test_full_disk(embedded: MakeDatabase, small_disk: Callable[[int], Pat
     (disk / "ballast").unlink()
     await database.start()
     await database.stop()
-    with (disk / "ballast").open("wb", buffering=0) as ballast, pytest.raises(OSError, match="28"):
+    with (disk / "ballast").open("wb", buffering=0) as ballast, suppress(OSError):
         while True:
             ballast.write(bytes(4096))
     with pytest.raises(EmbeddedDatabaseFailed, match="No space left"):

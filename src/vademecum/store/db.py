@@ -46,6 +46,7 @@ class Database:
     ) -> None:
         """`revive` starts a server that is ours to start, when it is gone."""
         self._revive = revive
+        self.migrated: list[str] = []
         try:
             parts = conninfo_to_dict(conninfo)
         except psycopg.Error as error:
@@ -95,7 +96,7 @@ class Database:
             # A fresh cluster has no vector type yet, so the first connection is a plain one.
             async with await AsyncConnection.connect(self.conninfo, autocommit=True) as connection:
                 await _check_server(connection)
-                await migrate(connection)
+                self.migrated = await migrate(connection)
         except psycopg.OperationalError as error:
             raise DatabaseUnavailable(
                 f"cannot connect to {self.shown}: {_first_line(error)}"
@@ -109,6 +110,17 @@ class Database:
 
     async def close(self) -> None:
         await self._pool.close()
+
+    async def about(self) -> dict[str, str]:
+        """Versions of the server and of pgvector, and the size of the database."""
+        async with self.connection() as connection:
+            cursor = await connection.execute(
+                "SELECT current_setting('server_version'), extversion,"
+                " pg_size_pretty(pg_database_size(current_database()))"
+                " FROM pg_extension WHERE extname = 'vector'"
+            )
+            row = await cursor.fetchone()
+        return dict(zip(("postgresql", "pgvector", "size"), row or (), strict=False))
 
     @asynccontextmanager
     async def connection(self) -> AsyncIterator[Connection]:

@@ -49,6 +49,7 @@ _MARKUP = re.compile(r"!?\[([^\]]*)\]\([^)]*\)|\[([^\]]*)\]\[[^\]]*\]|(`+|\*\*|_
 
 def plain_title(text: str) -> str:
     """A heading without its markdown, on one line, not too long."""
+    text = text.strip()[: 5 * MAX_TITLE]
     for _ in range(3):
         shorter = _MARKUP.sub(lambda m: m[1] or m[2] or m[4] or "", text)
         if shorter == text:
@@ -103,3 +104,8 @@ def _plain(value: object, budget: list[int]) -> object:
     if isinstance(value, (Sequence, set, frozenset)) and not isinstance(value, bytes):
         return [_plain(item, budget) for item in value]
     return clean_text(str(value))
+
+
+def word_set(words: str) -> frozenset[str]:
+    """Many names, written like a text."""
+    return frozenset(words.split())

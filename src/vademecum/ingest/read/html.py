@@ -8,8 +8,10 @@ from urllib.parse import urljoin
 from lxml import etree
 
 from vademecum.ingest.read.content import Content, clean_text, plain_title
+from vademecum.ingest.read.html_code import text_of
 from vademecum.ingest.read.html_noise import NEVER_SHOWN, is_noise, nonlink_length
-from vademecum.ingest.read.html_writer import HtmlWriter, plain_text
+from vademecum.ingest.read.html_text import plain_text
+from vademecum.ingest.read.html_writer import HtmlWriter
 
 if TYPE_CHECKING:
     from lxml.etree import _Element as Element
@@ -130,7 +132,7 @@ def _main(body: "Element") -> "Element | None":
         return None
     whole = nonlink_length(body)
     for rank in sorted(found):
-        longest = max(found[rank], key=nonlink_length)
+        longest = max(found[rank][:20], key=nonlink_length)
         share = 0.6 if len(found[rank]) > 1 else _LEAST_SHARE
         if nonlink_length(longest) >= share * whole and nonlink_length(longest) > 0:
             return _narrowed(longest)
@@ -171,7 +173,7 @@ _SITE_WORDS = re.compile(
 
 def _title(root: "Element", heading: str, site_name: str) -> str:
     found = root.find(".//title")
-    declared = plain_title("".join(found.itertext())) if found is not None else ""
+    declared = plain_title(text_of(found)) if found is not None else ""
     if heading and (not declared or _same_start(heading, declared)):
         return heading
     title = _without_site(declared, site_name)
@@ -191,9 +193,7 @@ def _words(text: str) -> set[str]:
 def _without_site(title: str, site_name: str) -> str:
     """`page | Site` and `page — Site documentation` lose their last part."""
     while True:
-        last = None
-        for last in _SEPARATORS.finditer(title):
-            pass
+        last = max(_SEPARATORS.finditer(title), key=lambda match: match.start(), default=None)
         if last is None or not title[: last.start()].strip():
             return title
         tail = title[last.end() :].strip()

@@ -1,9 +1,15 @@
 """Code on HTML pages: blocks with their language, inline code, signatures of an API."""
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
+
+from lxml import etree
+
+from vademecum.ingest.read.content import word_set
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from lxml.etree import _Element as Element
 
 _LANGUAGE_CLASS = re.compile(
@@ -55,16 +61,21 @@ def inline_code(text: str) -> str:
     return f"{ticks} {text} {ticks}"
 
 
+def text_of(element: "Element") -> str:
+    """All text of an element, as it is."""
+    return "".join(cast("Iterator[str]", element.itertext()))
+
+
 def _longest_run(text: str) -> int:
     return max(map(len, re.findall("`+", text)), default=0)
 
 
 def _code_text(pre: "Element") -> str:
     if next(pre.iter("br", "span", "td", "div", "p"), None) is None:
-        return "".join(pre.itertext())
+        return text_of(pre)
     parts: list[str] = []
     skip: Element | None = None
-    for event, element in _events(pre):
+    for event, element in etree.iterwalk(pre, events=("start", "end")):
         if event == "start":
             classes = element.get("class")
             if skip is None and classes and not _LINE_NUMBERS.isdisjoint(classes.split()):
@@ -79,12 +90,6 @@ def _code_text(pre: "Element") -> str:
                 parts.append("\n")
             parts.append(element.tail or "")
     return "".join(parts)
-
-
-def _events(pre: "Element"):  # type: ignore[no-untyped-def]
-    from lxml import etree
-
-    return etree.iterwalk(pre, events=("start", "end"))
 
 
 def _language(pre: "Element") -> str:
@@ -112,8 +117,13 @@ def _guessed(lines: list[str]) -> str:
     return "python" if lines[0].startswith(">>> ") else ""
 
 
-_API_CLASSES = frozenset(
-    ["py", "c", "cpp", "js", "rst", "std", "function", "method", "class", "exception", "data", "attribute", "module", "classmethod", "staticmethod", "describe", "option", "cmdoption", "envvar", "macro", "type", "var", "setting", "templatetag", "templatefilter", "fieldlookup", "django-admin", "django-admin-option", "property", "decorator", "struct", "enum", "member", "enumerator"]
+_API_CLASSES = word_set(
+    """
+    py c cpp js rst std function method class exception data attribute module classmethod
+    staticmethod describe option cmdoption envvar macro type var setting templatetag
+    templatefilter fieldlookup django-admin django-admin-option property decorator struct enum
+    member enumerator
+    """
 )
 _NOT_API = frozenset(("field-list", "simple", "footnote", "citation", "glossary", "docutils"))
 

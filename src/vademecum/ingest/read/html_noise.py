@@ -1,7 +1,11 @@
 """What on a page is not its content."""
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
+
+from lxml import etree
+
+from vademecum.ingest.read.content import word_set
 
 if TYPE_CHECKING:
     from lxml.etree import _Element as Element
@@ -13,8 +17,27 @@ NEVER_SHOWN = (
 )  # fmt: skip
 """Elements without prose of their own."""
 
-_NOISE = frozenset(
-    ["headerlink", "permalink", "anchor-link", "anchorjs-link", "header-anchor", "heading-anchor", "hash-link", "navheader", "navfooter", "navbar", "nav-bar", "navigation", "nav-links", "site-nav", "main-nav", "topnav", "sidenav", "sphinxsidebar", "sphinxsidebarwrapper", "rst-versions", "related", "relations", "wy-nav-side", "wy-breadcrumbs", "breadcrumb", "breadcrumbs", "crumbs", "prev-next", "prevnext", "prev-next-area", "next-prev", "pagination", "pager", "pagination-nav", "browse-horizontal", "footer-nav", "rst-footer-buttons", "toc", "table-of-contents", "tableofcontents", "toctitle", "toc-tree", "localtoc", "on-this-page", "theme-doc-toc-mobile", "theme-doc-toc-desktop", "md-sidebar", "page-toc", "inline-toc", "site-header", "site-footer", "page-footer", "global-header", "global-footer", "masthead", "md-header", "md-footer", "edit-page", "edit-this-page", "theme-edit-this-page", "editlink", "edit-link", "feedback", "page-feedback", "feedback-container", "was-this-helpful", "page-meta", "last-updated", "theme-last-updated", "share", "sharing", "social", "social-share", "share-buttons", "addtoany", "sharedaddy", "cookie-banner", "cookie-consent", "cookie-notice", "cookie-bar", "gdpr", "consent-banner", "cc-window", "onetrust-banner-sdk", "onetrust-consent-sdk", "advert", "advertisement", "ads", "ad-banner", "sponsor", "sponsors", "newsletter", "newsletter-signup", "promo", "comments", "comment-list", "disqus_thread", "respond", "skip-link", "skip-to-content", "skiplink", "skip-nav", "sr-only", "visually-hidden", "screen-reader-text", "mw-editsection", "mw-jump-link", "noprint", "catlinks", "printfooter", "vector-page-toolbar", "copybtn", "copy-button", "clipboard", "zeroclipboard-container", "line-numbers-rows", "linenos", "gutter", "viewcode-link", "viewcode-back", "docutils-todo", "theme-switch", "searchbox", "search-form", "searchform", "footer", "colophon"]
+_NOISE = word_set(
+    """
+    headerlink permalink anchor-link anchorjs-link header-anchor heading-anchor hash-link
+    navheader navfooter navbar nav-bar navigation nav-links site-nav main-nav topnav sidenav
+    sphinxsidebar sphinxsidebarwrapper rst-versions related relations wy-nav-side wy-breadcrumbs
+    breadcrumb breadcrumbs crumbs prev-next prevnext prev-next-area next-prev pagination pager
+    pagination-nav browse-horizontal footer-nav rst-footer-buttons toc table-of-contents
+    tableofcontents toctitle toc-tree localtoc on-this-page theme-doc-toc-mobile
+    theme-doc-toc-desktop md-sidebar page-toc inline-toc site-header site-footer page-footer
+    global-header global-footer masthead md-header md-footer edit-page edit-this-page
+    theme-edit-this-page editlink edit-link feedback page-feedback feedback-container
+    was-this-helpful page-meta last-updated theme-last-updated share sharing social social-share
+    share-buttons addtoany sharedaddy cookie-banner cookie-consent cookie-notice cookie-bar gdpr
+    consent-banner cc-window onetrust-banner-sdk onetrust-consent-sdk advert advertisement ads
+    ad-banner sponsor sponsors newsletter newsletter-signup promo comments comment-list
+    disqus_thread respond skip-link skip-to-content skiplink skip-nav sr-only visually-hidden
+    screen-reader-text mw-editsection mw-jump-link noprint catlinks printfooter
+    vector-page-toolbar copybtn copy-button clipboard zeroclipboard-container line-numbers-rows
+    linenos gutter viewcode-link viewcode-back docutils-todo theme-switch searchbox search-form
+    searchform footer colophon
+    """
 )
 _NOISE_ROLES = {"navigation", "search", "menu", "menubar", "toolbar", "dialog", "alertdialog"}
 _NOISE_ROLES_OUTSIDE = _NOISE_ROLES | {"banner", "contentinfo", "complementary"}
@@ -50,7 +73,7 @@ def is_noise(element: "Element", *, inside_main: bool) -> bool:
         return True
     if tag == "header" or not _SIDE.isdisjoint(names):
         return next(element.iter("h1"), None) is None
-    return tag in ("ul", "ol", "table", "div") and _is_link_farm(element)
+    return tag in ("ul", "ol", "table") and _is_link_farm(element)
 
 
 def _is_local_word(tag: str, names: list[str]) -> bool:
@@ -70,17 +93,20 @@ def _is_hidden(element: "Element") -> bool:
 
 
 def _is_link_farm(element: "Element") -> bool:
-    links = linked = 0
-    for link in element.iter("a"):
-        links += 1
-        linked += _length(link)
-    return links >= _LINK_FARM_LINKS and linked >= _LINK_FARM_SHARE * _length(element)
+    links = sum(1 for _ in zip(element.iter("a"), range(_LINK_FARM_LINKS), strict=False))
+    if links < _LINK_FARM_LINKS:
+        return False
+    return _length(element, _LINK_TEXTS) >= _LINK_FARM_SHARE * _length(element, _TEXTS)
 
 
 def nonlink_length(element: "Element") -> int:
     """Characters of text that lead nowhere: what prose has and navigation lacks."""
-    return _length(element) - sum(map(_length, element.iter("a")))
+    return _length(element, _TEXTS) - _length(element, _LINK_TEXTS)
 
 
-def _length(element: "Element") -> int:
-    return sum(len(text.strip()) for text in element.itertext())
+_TEXTS = etree.XPath("descendant::text()", smart_strings=False)
+_LINK_TEXTS = etree.XPath("descendant-or-self::a//text()", smart_strings=False)
+
+
+def _length(element: "Element", texts: etree.XPath) -> int:
+    return len("".join("".join(cast("list[str]", texts(element))).split()))

@@ -7,35 +7,42 @@ from urllib.parse import urljoin
 
 from lxml import etree
 
-from vademecum.ingest.read.html_code import code_block, inline_code, is_api_list, signature
+from vademecum.ingest.read.content import word_set
+from vademecum.ingest.read.html_code import code_block, inline_code, is_api_list, signature, text_of
+from vademecum.ingest.read.html_text import BREAK, bold, edges, folded, is_permalink, plain_text
 from vademecum.ingest.read.tables import Cell, table_to_markdown
 
 if TYPE_CHECKING:
     from lxml.etree import _Element as Element
 
-_BREAK = "\x01"  # a line break inside a paragraph, until its white space is folded
 _DEEPEST = 30
 """Lists and quotes nested deeper than this are written flat: indenting costs by depth."""
 
-_BLOCKS = frozenset(
-    ["address", "article", "aside", "blockquote", "body", "caption", "center", "dd", "details", "dialog", "dir", "div", "dl", "dt", "fieldset", "figcaption", "figure", "footer", "form", "h1", "h2", "h3", "h4", "h5", "h6", "header", "hgroup", "hr", "legend", "li", "main", "menu", "nav", "ol", "option", "p", "pre", "section", "summary", "table", "tbody", "td", "tfoot", "th", "thead", "tr", "ul"]
+_BLOCKS = word_set(
+    """
+    address article aside blockquote body caption center dd details dialog dir div dl dt
+    fieldset figcaption figure footer form h1 h2 h3 h4 h5 h6 header hgroup hr legend li main
+    menu nav ol option p pre section summary table tbody td tfoot th thead tr ul
+    """
 )
 _HEADINGS = {f"h{level}": level for level in range(1, 7)}
 _CODE = frozenset(("code", "kbd", "samp", "tt"))
 _MARKERS = {"strong": "**", "b": "**", "em": "*", "i": "*", "q": '"'}
 # Elements that may carry a class which makes them noise; the rest are too many to ask.
-_ASKED = frozenset(
-    ["a", "article", "aside", "details", "div", "dl", "footer", "form", "h1", "h2", "h3", "h4", "h5", "h6", "header", "li", "main", "nav", "ol", "p", "section", "span", "table", "td", "tr", "ul"]
-)
-_PERMALINK_TEXT = frozenset(("¶", "#", "§", "🔗", "\uf0c1", "†", ""))
-_PERMALINK_CLASSES = frozenset(
-    ("headerlink", "permalink", "anchor", "anchor-link", "header-anchor", "hash-link", "id_link")
+_ASKED = word_set(
+    """
+    a article aside details div dl footer form h1 h2 h3 h4 h5 h6 header li main nav ol p section
+    span table td tr ul
+    """
 )
 _CALLOUTS = frozenset(
     ("note", "tip", "warning", "caution", "important", "admonition", "danger", "hint", "seealso")
 )
-_BOLD_LINES = frozenset(("admonition-title", "title", "topic-title", "code-block-caption"))
+_BOLD_LINES = frozenset(
+    ("admonition-title", "title", "topic-title", "sidebar-title", "code-block-caption")
+)
 _FILE_NAME = re.compile(r"\S+\.(?:png|svg|gif|jpe?g|webp)\Z", re.I)
+_UNSAFE = re.compile(r"[\s()<>\x00-\x1f]")
 _STRUCTURAL_START = re.compile(r"(#{1,6}\s|```|~~~|={3,}\s*$|[-*+]\s|>\s|\|)")
 
 
@@ -96,7 +103,7 @@ class HtmlWriter:
         if tag in _ASKED and not is_root and self.drops(element):
             return False
         if tag in _CODE and next(element.iter("pre", "div", "p"), None) is None:
-            self.add_code(inline_code("".join(element.itertext())))
+            self.add_code(inline_code(text_of(element)))
             return False
         if tag in _BLOCKS:
             self.flush()
@@ -106,30 +113,33 @@ class HtmlWriter:
         if tag in _HEADINGS:
             self.heading(element, _HEADINGS[tag])
             return False
+        if tag == "p" and "func_signature" in element.get("class", ""):
+            self.block(inline_code(plain_text(element)))
+            return False
         opener = _OPENERS.get(tag)
         return opener(self, element) if opener else True
 
     def end(self, element: "Element") -> None:
         tag = element.tag
         if tag in _BLOCKS:
-            self.flush(bold=_is_bold_line(element))
+            self.flush(as_bold=_is_bold_line(element))
         closer = _CLOSERS.get(tag)
         if closer:
             closer(self, element)
 
     # Blocks
 
-    def flush(self, *, bold: bool = False) -> None:
+    def flush(self, *, as_bold: bool = False) -> None:
         """The inline text so far becomes a paragraph."""
         if not self.pieces:
             return
-        text = _folded("".join(self.pieces))
+        text = folded("".join(self.pieces))
         self.pieces.clear()
         self.flushes += 1
         if text:
             if _STRUCTURAL_START.match(text):
                 text = "\\" + text
-            self.block(_bold(text) if bold else self.labelled(text))
+            self.block(bold(text) if as_bold else self.labelled(text))
 
     def labelled(self, text: str) -> str:
         """A paragraph after the word of its callout: `**Note:** …`."""
@@ -232,7 +242,7 @@ class HtmlWriter:
             self.api_lists.pop()
         frame = self.closes(element)
         if frame:
-            frame.blocks.extend(f"- {_bold(term)}" for term in frame.terms)
+            frame.blocks.extend(f"- {bold(term)}" for term in frame.terms)
             if frame.blocks:
                 self.block(_items(frame.blocks))
 
@@ -245,7 +255,11 @@ class HtmlWriter:
     def close_term(self, element: "Element") -> None:
         frame = self.frames[-1]
         if frame.kind == "definitions" and frame.blocks and frame.blocks[-1][:2] != "- ":
-            frame.terms.append(frame.blocks.pop())
+            term = frame.blocks.pop()
+            # Options set word by word in code read better as one piece of it.
+            frame.terms.append(
+                inline_code(plain_text(element, self.drops)) if term.count("`") > 2 else term
+            )
 
     def signature(self, element: "Element") -> None:
         text = signature(plain_text(element, self.drops))
@@ -255,11 +269,13 @@ class HtmlWriter:
             self.block(f"**{text}**")
             return
         before = element.getprevious()
-        if before is not None and before.tag == "dt":
+        name, opened, _ = text.partition("(")
+        above = self.frames[0].blocks[-1] if self.frames[0].blocks else ""
+        named_above = above.startswith("#") and above.strip("# ()") == name.strip()
+        if named_above or (before is not None and before.tag == "dt"):
             self.block(inline_code(text))
             return
         level = min(6, self.level + sum(self.api_lists))
-        name, opened, _ = text.partition("(")
         if len(text) > 100 and opened:
             self.block("#" * level + f" {name}(…)")
             self.block(inline_code(text))
@@ -276,7 +292,7 @@ class HtmlWriter:
         if not frame:
             return
         terms, self.frames[-1].terms = self.frames[-1].terms, []
-        term = ", ".join(map(_bold, terms))
+        term = ", ".join(map(bold, terms))
         if term and frame.blocks and not frame.blocks[0].startswith(("- ", "```", "|", ">")):
             colon = "" if term.rstrip("*").endswith(":") else ":"
             frame.blocks[0] = f"{term}{colon} {frame.blocks[0]}"
@@ -329,16 +345,27 @@ class HtmlWriter:
     def caption(self, element: "Element") -> bool:
         text = plain_text(element, self.drops)
         if text:
-            self.block(_bold(text))
+            self.block(bold(text))
         return False
 
     # Inline
 
     def add_code(self, code: str) -> None:
-        if code and self.pieces and self.pieces[-1][-1:] == "`" and code[1:2] != "`":
-            self.pieces[-1] = self.pieces[-1][:-1] + code[1:]
+        """Code right after code, or one space after it, is one expression."""
+        pieces = self.pieces
+        gap = ""
+        if len(pieces) > 1 and pieces[-1].isspace() and pieces[-2][-1:] == "`":
+            gap = " "
+        last = pieces[-2] if gap else pieces[-1] if pieces else ""
+        if last[-1:] != "`" or code[:2] == "``" or last[-2:] == "``":
+            if code:
+                pieces.append(code)
+        elif self.marks and self.marks[-1][2] > len(pieces) - (2 if gap else 1):
+            pieces.append(code)  # a link or emphasis begins between the two
         elif code:
-            self.pieces.append(code)
+            if gap:
+                pieces.pop()
+            pieces[-1] = last[:-1] + gap + code[1:]
 
     def mark(self, element: "Element") -> bool:
         self.marks.append((element, self.flushes, len(self.pieces)))
@@ -357,18 +384,18 @@ class HtmlWriter:
         return None
 
     def open_link(self, element: "Element") -> bool:
-        return False if _is_permalink(element) else self.mark(element)
+        return False if is_permalink(element) else self.mark(element)
 
     def close_link(self, element: "Element") -> None:
         text = self.marked(element)
         if text is None:
             return
-        label = _folded(text).replace("\n", " ")
+        label = folded(text).replace("\n", " ")
         target = self.target(element.get("href", ""))
         if not target or not label:
             self.pieces.append(text)
             return
-        lead, trail = _edges(text)
+        lead, trail = edges(text)
         link = target if label == target else f"[{label}]({target})"
         self.pieces.append(lead + link + trail)
 
@@ -383,7 +410,7 @@ class HtmlWriter:
             return ""
         if href.lower().startswith(("javascript:", "data:", "vbscript:", "about:", "blob:")):
             return ""
-        return re.sub(r"[\s()<>\x00-\x1f]", lambda m: f"%{ord(m[0]):02X}", href)
+        return _UNSAFE.sub(lambda match: f"%{ord(match[0]):02X}", href)
 
     def close_emphasis(self, element: "Element") -> None:
         text = self.marked(element)
@@ -392,10 +419,10 @@ class HtmlWriter:
         marker = _MARKERS[element.tag]
         inner = text.strip()
         before = self.pieces[-1][-1:] if self.pieces else ""
-        if not inner or inner[0] in "`*" or _BREAK in inner or (before.isalnum() and marker != '"'):
+        if not inner or inner[0] in "`*" or BREAK in inner or (before.isalnum() and marker != '"'):
             self.pieces.append(text)
             return
-        lead, trail = _edges(text)
+        lead, trail = edges(text)
         self.pieces.append(f"{lead}{marker}{inner}{marker}{trail}")
 
     def close_superscript(self, element: "Element") -> None:
@@ -406,7 +433,7 @@ class HtmlWriter:
             self.pieces.append(f"^{text}" if power else text)
 
     def line_break(self, element: "Element") -> bool:
-        self.pieces.append(_BREAK)
+        self.pieces.append(BREAK)
         return True
 
     def image(self, element: "Element") -> bool:
@@ -419,7 +446,7 @@ class HtmlWriter:
         tex = element.get("alttext") or next(
             (a.text for a in element.iter("annotation") if "tex" in a.get("encoding", "")), None
         )
-        self.pieces.append(f"${tex.strip()}$" if tex else "".join(element.itertext()))
+        self.pieces.append(f"${tex.strip()}$" if tex else text_of(element))
         return False
 
 
@@ -465,38 +492,6 @@ _CLOSERS: "dict[str, Callable[[HtmlWriter, Element], None]]" = {
 }
 
 
-def plain_text(element: "Element", drops: "Callable[[Element], bool] | None" = None) -> str:
-    """The words of an element on one line, without markup or permalinks."""
-    if len(element) == 0:
-        return " ".join((element.text or "").split())
-    parts: list[str] = []
-    walk = etree.iterwalk(element, events=("start", "end"))
-    for event, inner in walk:
-        if event == "end":
-            if inner.tail and inner is not element:
-                parts.append(inner.tail)
-        elif inner is not element and (
-            (inner.tag == "a" and _is_permalink(inner))
-            or (drops and inner.tag in ("a", "span", "div") and drops(inner))
-        ):
-            walk.skip_subtree()
-        else:
-            parts.append(" " if inner.tag == "br" else inner.text or "")
-    return " ".join("".join(parts).split())
-
-
-def _is_permalink(link: "Element") -> bool:
-    classes = link.get("class")
-    if classes and not _PERMALINK_CLASSES.isdisjoint(classes.split()):
-        return True
-    if len(link) or (link.text and len(link.text) > 3):
-        return False
-    # Elsewhere a lone sign is a permalink only if it leads to its own page.
-    return (link.text or "").strip() in _PERMALINK_TEXT and (
-        not link.text or link.get("href", "").startswith("#")
-    )
-
-
 def _is_bold_line(element: "Element") -> bool:
     if element.tag in ("summary", "figcaption", "legend"):
         return True
@@ -511,22 +506,9 @@ def _span(value: str | None) -> int:
     return min(int(value), 50) if value and value.isdecimal() and len(value) < 6 else 1
 
 
-def _folded(text: str) -> str:
-    if _BREAK not in text:
-        return " ".join(text.split())
-    return "\n".join(" ".join(line.split()) for line in text.split(_BREAK)).strip()
-
-
-def _edges(text: str) -> tuple[str, str]:
-    return (" " if text[:1].isspace() else ""), (" " if text[-1:].isspace() else "")
-
-
-def _bold(text: str) -> str:
-    text = text.replace("\n", " ")
-    return text if "`" in text or "**" in text else f"**{text}**"
-
-
 def _indented(text: str, pad: str, *, first: str) -> str:
+    if "\n" not in text:
+        return first + text
     return first + re.sub(r"\n(?=[^\n])", "\n" + pad, text)
 
 

@@ -1,10 +1,14 @@
 """Markdown, cleaned of what only its site generator understands; the prose stays verbatim."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
 
 from vademecum.ingest.read.content import Content, plain_metadata, plain_title
 from vademecum.ingest.read.markup import clean_prose, drop_comments, shortcode_fences
+
+if TYPE_CHECKING:
+    import yaml
 
 _FENCE = re.compile(r"^([ \t]*(?:>[ \t]?|[-*+][ \t]+|\d+[.)][ \t]+)*[ \t]*)(`{3,}|~{3,})(.*)$")
 _SETEXT = re.compile(r" {0,3}(={2,}|-{2,})[ \t]*$")
@@ -51,6 +55,7 @@ _YAML = re.compile(r"\A---[ \t]*\n(.*?)^(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.S | r
 _TOML = re.compile(r"\A\+\+\+[ \t]*\n(.*?)^\+\+\+[ \t]*(?:\n|\Z)", re.S | re.M)
 _YAML_KEY = re.compile(r"^[\w\"'.-]+[ \t]*:(?:\s|$)", re.M)
 _MAX_FRONT_MATTER = 64 * 1024
+_MAX_DEPTH = 50
 
 
 def split_front_matter(text: str) -> tuple[dict[str, object], str]:
@@ -87,10 +92,21 @@ def _parse_yaml(text: str) -> dict[str, object]:
 
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
+        _refuse_deep_yaml(yaml.parse(text, Loader=loader))
         values = yaml.load(text, Loader=loader)  # noqa: S506 - the safe loader, in C
     except yaml.YAMLError as error:
         raise ValueError(str(error)) from error
     return _mapping(values)
+
+
+def _refuse_deep_yaml(events: "Iterable[yaml.Event]") -> None:
+    """The loader in C recurses without a limit, and ends the process on deep nesting."""
+    depth = 0
+    for event in events:
+        name = type(event).__name__
+        depth += name.endswith("StartEvent") - name.endswith("EndEvent")
+        if depth > _MAX_DEPTH:
+            raise ValueError("it is nested too deeply")
 
 
 def _parse_toml(text: str) -> dict[str, object]:

@@ -3,6 +3,8 @@
 import re
 from collections.abc import Callable, Iterator
 
+from vademecum.ingest.read.content import word_set
+
 _CODE_SPAN = re.compile(r"(?<!`)(`+)(?!`)(?:[^\n]|\n(?!\s*\n))+?(?<!`)\1(?!`)")
 _FENCE_LINE = re.compile(r"^[ \t>]*(?:[-*+][ \t]+|\d+[.)][ \t]+)?(`{3,}|~{3,})", re.M)
 
@@ -44,10 +46,13 @@ def _uncommented(text: str, pairs: list[tuple[str, str]]) -> Iterator[str]:
         re.M,
     )
     position = start = 0
+    missing: set[str] = set()  # else many openings would each search to the end
     while match := pattern.search(text, position):
         if match[0] in closings:
-            end = text.find(closings[match[0]], match.end())
+            closing = closings[match[0]]
+            end = -1 if closing in missing else text.find(closing, match.end())
             if end < 0:
+                missing.add(closing)
                 position = match.end()
                 continue
             yield text[start : match.start()]
@@ -72,12 +77,18 @@ def _fence_end(text: str, opening: re.Match[str]) -> int:
 # Shortcodes that hold code
 
 _CODE_SHORTCODES = (
-    re.compile(
-        r"\{\{[<%]\s*(?:highlight|code)\s+([\w+-]+)[^{}]*[>%]\}\}(.*?)\{\{[<%]\s*/\s*(?:highlight|code)\s*[>%]\}\}",
-        re.S,
+    (
+        re.compile(r"\{\{[<%]\s*(?:highlight|code)\s+([\w+-]+)[^{}]*[>%]\}\}"),
+        re.compile(r"\{\{[<%]\s*/\s*(?:highlight|code)\s*[>%]\}\}"),
     ),
-    re.compile(r"\{%-?\s*highlight\s+([\w+-]+)[^{}]*%\}(.*?)\{%-?\s*endhighlight\s*-?%\}", re.S),
-    re.compile(r"\{\{[<%]\s*(mermaid)\s*[>%]\}\}(.*?)\{\{[<%]\s*/\s*mermaid\s*[>%]\}\}", re.S),
+    (
+        re.compile(r"\{\{[<%]\s*(mermaid)\s*[>%]\}\}"),
+        re.compile(r"\{\{[<%]\s*/\s*mermaid\s*[>%]\}\}"),
+    ),
+    (
+        re.compile(r"\{%-?\s*highlight\s+([\w+-]+)[^{}]*%\}"),
+        re.compile(r"\{%-?\s*endhighlight\s*-?%\}"),
+    ),
 )
 
 
@@ -85,13 +96,33 @@ def shortcode_fences(text: str) -> str:
     """Shortcodes around code become fences, or code spans where they stand in a line."""
     if "{{" not in text and "{%" not in text:
         return text
-    for pattern in _CODE_SHORTCODES:
-        text = pattern.sub(_as_fence, text)
+    for opening, closing in _CODE_SHORTCODES:
+        text = replace_spans(text, opening, closing, _as_fence)
     return text
 
 
-def _as_fence(match: re.Match[str]) -> str:
-    code = match[2]
+def replace_spans(
+    text: str,
+    opening: re.Pattern[str],
+    closing: re.Pattern[str],
+    change: Callable[[re.Match[str], str], str],
+) -> str:
+    """Every `opening … closing` as `change` makes it of the opening and what is between.
+
+    In linear time: after the last closing nothing is searched.
+    """
+    parts: list[str] = []
+    position = 0
+    while (start := opening.search(text, position)) is not None:
+        end = closing.search(text, start.end())
+        if end is None:
+            break
+        parts += text[position : start.start()], change(start, text[start.end() : end.start()])
+        position = end.end()
+    return "".join([*parts, text[position:]])
+
+
+def _as_fence(match: re.Match[str], code: str) -> str:
     if "\n" not in code.strip():
         return f"`{code.strip()}`"
     ticks = "````" if "```" in code else "```"
@@ -156,7 +187,7 @@ def _directive_words(match: re.Match[str]) -> str:
 
 
 _SHORTCODE = re.compile(r"\{\{[<%]-?\s*(/?)\s*([\w./-]*)((?:\s[^{}]*?)?)/?\s*-?[>%]\}\}")
-_LIQUID = re.compile(r"\{%-?\s*(\w*)(.*?)-?%\}")
+_LIQUID = re.compile(r"\{%-?\s*(\w*)(.{0,500}?)-?%\}")
 _SITE_VALUE = re.compile(r"\{\{-?\s*(?:site|page|include|layout)\.[^{}]*\}\}")
 _PARAMETER = re.compile(
     r"([\w-]+)\s*=\s*(?:\"((?:[^\"\\]|\\.)*)\"|'([^']*)'|`([^`]*)`|([^\s\"']+))"
@@ -229,34 +260,57 @@ def _attribute(text: str, name: str) -> str:
 
 # HTML inside markdown
 
-_BLOCK = re.compile(r"<(table|pre|dl)\b[^>]*>.*?</\1\s*>", re.S | re.I)
-_KNOWN_TAGS = ["a", "abbr", "address", "article", "aside", "b", "big", "blockquote", "body", "br", "button", "center", "cite", "code", "col", "colgroup", "dd", "del", "details", "dfn", "div", "dl", "dt", "em", "figcaption", "figure", "font", "footer", "h1", "h2", "h3", "h4", "h5", "h6", "header", "hr", "html", "i", "iframe", "img", "input", "ins", "kbd", "label", "li", "main", "mark", "nav", "nobr", "ol", "p", "picture", "q", "s", "samp", "script", "section", "small", "source", "span", "strike", "strong", "style", "sub", "summary", "sup", "svg", "table", "tbody", "td", "tfoot", "th", "thead", "time", "tr", "tt", "u", "ul", "var", "video", "wbr"]
+
+def _opening(tag: str) -> re.Pattern[str]:
+    return re.compile(rf"<{tag}(?:\s[^<>]*)?>", re.I)
+
+
+def _closing(tag: str) -> re.Pattern[str]:
+    return re.compile(rf"</{tag}\s*>", re.I)
+
+
+_BLOCKS = [(_opening(name), _closing(name)) for name in ("pre", "table", "dl")]
+_UNSHOWN = [(_opening(name), _closing(name)) for name in ("script", "style", "svg")]
+# Other names in angle brackets are placeholders in prose.
+_KNOWN_TAGS = word_set(
+    """
+    a abbr address article aside b big blockquote body br button center cite code col colgroup
+    dd del details dfn div dl dt em figcaption figure font footer h1 h2 h3 h4 h5 h6 header hr
+    html i iframe img input ins kbd label li main mark nav nobr ol p picture q s samp script
+    section small source span strike strong style sub summary sup svg table tbody td tfoot th
+    thead time tr tt u ul var video wbr
+    """
+)
 _TAG = re.compile(rf"</?({'|'.join(_KNOWN_TAGS)})(?:\s[^<>]*)?/?>", re.I)
 _COMPONENT = re.compile(r"</?([A-Z][\w.]*)((?:[^<>{}]|\{[^{}]*\}|\{\{[^{}]*\}\})*?)/?>|</?>")
 _ANCHOR = re.compile(
-    r"<a\s[^<>]*?href\s*=\s*[\"']?([^\"'\s<>]*)[\"']?[^<>]*>(.*?)</a\s*>", re.S | re.I
+    r"<a\s[^<>]*?href\s*=\s*[\"']?([^\"'\s<>]*)[\"']?[^<>]*>(.{0,500}?)</a\s*>", re.S | re.I
 )
-_SUMMARY = re.compile(r"<summary[^<>]*>(.*?)</summary\s*>", re.S | re.I)
-_HTML_HEADING = re.compile(r"<h([1-6])(?:\s[^<>]*)?>(.*?)</h\1\s*>", re.S | re.I)
-_UNSHOWN = re.compile(r"<(script|style|svg)\b[^<>]*>.*?</\1\s*>", re.S | re.I)
+_SUMMARY = re.compile(r"<summary[^<>]*>(.{0,500}?)</summary\s*>", re.S | re.I)
+_HTML_HEADING = re.compile(r"<h([1-6])(?:\s[^<>]*)?>(.{0,500}?)</h\1\s*>", re.S | re.I)
 _PAIRED = re.compile(r"<(code|kbd|samp|tt|b|strong|em|i)(?:\s[^<>]*)?>([^<>\n]*)</\1\s*>", re.I)
 _MARKERS = {"b": "**", "strong": "**", "em": "*", "i": "*"}
 
 
 def _convert_html_blocks(text: str) -> str:
-    return _BLOCK.sub(_html_block, text)
+    for opening, closing in _BLOCKS:
+        text = replace_spans(text, opening, closing, _html_block)
+    return text
 
 
-def _html_block(match: re.Match[str]) -> str:
-    if "\x02" in match[0] and match[1].lower() != "pre":
-        return match[0]
+def _html_block(opening: re.Match[str], inner: str) -> str:
+    tag = opening[0][1:4].lower()
+    if "\x02" in inner and tag != "pre":
+        return opening[0] + inner  # markdown inside: its closing tag goes like the others
     from vademecum.ingest.read.html import fragment_to_markdown
 
-    return f"\n{fragment_to_markdown(match[0])}\n"
+    name = {"pre": "pre", "tab": "table"}.get(tag, "dl")
+    return f"\n\n{fragment_to_markdown(f'{opening[0]}{inner}</{name}>')}\n\n"
 
 
 def _without_tags(text: str, mdx: bool) -> str:
-    text = _UNSHOWN.sub("", text)
+    for opening, closing in _UNSHOWN:
+        text = replace_spans(text, opening, closing, lambda _opening, _inner: "")
     text = _SUMMARY.sub(lambda m: f"\n**{' '.join(m[1].split())}**\n", text)
     text = _HTML_HEADING.sub(_heading_words, text)
     text = _ANCHOR.sub(_link_words, text)

@@ -22,8 +22,8 @@ def read_pdf(data: bytes, *, name: str) -> Content:
     """Raises UnreadableSource for a PDF that is locked, broken or only pictures."""
     with _LOCK:
         declared, metadata, pages = _extract(data, name)
-    pages = _without_running_lines([clean_text(page).split("\n") for page in pages])
-    texts = [_page_text(lines) for lines in pages]
+    lines = _without_running_lines([clean_text(page).split("\n") for page in pages])
+    texts = [_page_text(page) for page in lines]
     if not any(texts):
         raise UnreadableSource(name, "it holds pictures only, no text (it needs OCR)")
     sections = [f"## Page {i}\n\n{text}" for i, text in enumerate(texts, 1) if text]

@@ -2,13 +2,15 @@
 
 import re
 import threading
-from typing import Any
+from typing import Any, ClassVar, cast
 
 from docutils import nodes
 from docutils.core import publish_doctree
 from docutils.parsers.rst import Directive, directives, roles, states
 from docutils.parsers.rst.languages import en as english
 from docutils.utils import SystemMessage
+
+from vademecum.ingest.read.content import word_set
 
 _SETTINGS: dict[str, Any] = {
     "_disable_config": True,
@@ -29,6 +31,7 @@ _SETTINGS: dict[str, Any] = {
     "id_prefix": "",
 }
 _LOCK = threading.Lock()  # docutils keeps its roles and directives in module globals
+_DIRECTIVES: frozenset[str] = frozenset(vars(directives)["_directive_registry"])
 _DIRECTIVE = re.compile(r"^[ \t]*\.\.[ \t]+(?:\|[^|\n]+\|[ \t]+)?([\w:+.-]+?)::", re.M)
 _ROLE = re.compile(r":([\w:+.-]+):`|`:([\w:+.-]+):(?=\W|$)", re.M)
 
@@ -48,21 +51,21 @@ def parse(text: str) -> nodes.document | None:
 def _learn(text: str) -> None:
     """Teach docutils the directives and roles of this text that only Sphinx or a plugin knows."""
     for name in {match[1].lower() for match in _DIRECTIVE.finditer(text)}:
-        if name not in directives._directives and not _built_in_directive(name):
+        if not _built_in_directive(name):
             directives.register_directive(name, _directive_for(name))
     for match in _ROLE.finditer(text):
         name = (match[1] or match[2]).lower()
-        if name not in roles._roles and not _built_in_role(name):
-            roles.register_local_role(name, _role)
+        if not _built_in_role(name):
+            roles.register_local_role(name, cast("Any", _role))
 
 
 def _built_in_directive(name: str) -> bool:
     # Code blocks of docutils refuse the options that Sphinx has for them.
-    return name in directives._directive_registry and name not in _CODE
+    return name in _DIRECTIVES and name not in _CODE
 
 
 def _built_in_role(name: str) -> bool:
-    return name in roles._role_registry or name in english.roles
+    return name in english.roles
 
 
 class _AnyOption(dict[str, Any]):
@@ -134,7 +137,7 @@ class _Signature(_Kept):
 
 
 class _Version(_Kept):
-    words = {
+    words: ClassVar[dict[str, str]] = {
         "versionadded": "New in version",
         "versionchanged": "Changed in version",
         "deprecated": "Deprecated since version",
@@ -176,23 +179,31 @@ class _SeeAlso(_Kept):
         return [title, *self.parsed()]
 
 
-_CODE = {"code", "code-block", "sourcecode", "doctest", "testcode", "testoutput", "testsetup", "prompt",
-         "ipython", "productionlist", "graphviz", "mermaid", "uml", "literalinclude", "jinja",
-         "highlight-block", "command-output", "program-output", "digraph", "asciinema"}  # fmt: skip
-_DROPPED = {"highlight", "index", "module", "currentmodule", "tabularcolumns", "default-domain",
-            "program", "sectionauthor", "codeauthor", "moduleauthor", "testcleanup", "acks-end",
-            "automodule-end", "cssclass", "rst-class", "py:module", "py:currentmodule",
-            "js:module", "sidebar-links", "contributors", "image-sg", "plot", "impl-detail-end",
-            "highlightlang", "availability-end", "audit-event-table", "namespace"}  # fmt: skip
-_OBJECTS = {"function", "method", "class", "attribute", "data", "exception", "staticmethod",
-            "classmethod", "decorator", "decoratormethod", "coroutinefunction", "coroutinemethod",
-            "abstractmethod", "awaitablefunction", "awaitablemethod", "property", "describe",
-            "object", "option", "cmdoption", "envvar", "macro", "member", "type", "var", "struct",
-            "enum", "enumerator", "union", "opcode", "pdbcommand", "setting", "templatetag",
-            "templatefilter", "fieldlookup", "django-admin", "django-admin-option", "confval",
-            "autoclass", "autofunction", "automethod", "autoexception", "automodule",
-            "autoattribute", "autodata", "2to3fixer", "directive", "role", "cfunction", "ctype",
-            "cvar", "cmember", "cmacro", "signature"}  # fmt: skip
+_CODE = word_set(
+    """
+    code code-block sourcecode doctest testcode testoutput testsetup prompt ipython
+    productionlist graphviz mermaid uml literalinclude jinja command-output program-output
+    digraph asciinema
+    """
+)
+_DROPPED = word_set(
+    """
+    highlight index module currentmodule tabularcolumns default-domain program sectionauthor
+    codeauthor moduleauthor testcleanup cssclass rst-class py:module py:currentmodule js:module
+    sidebar-links contributors highlightlang audit-event-table namespace
+    """
+)
+_OBJECTS = word_set(
+    """
+    function method class attribute data exception staticmethod classmethod decorator
+    decoratormethod coroutinefunction coroutinemethod abstractmethod awaitablefunction
+    awaitablemethod property describe object option cmdoption envvar macro member type var
+    struct enum enumerator union opcode pdbcommand setting templatetag templatefilter
+    fieldlookup django-admin django-admin-option confval autoclass autofunction automethod
+    autoexception automodule autoattribute autodata 2to3fixer directive role cfunction ctype
+    cvar cmember cmacro signature
+    """
+)
 
 
 def _directive_for(name: str) -> type[_Kept]:
@@ -212,11 +223,13 @@ def _directive_for(name: str) -> type[_Kept]:
     return _Kept
 
 
-_CODE_ROLES = {"func", "meth", "class", "mod", "attr", "data", "const", "exc", "obj", "file", "samp",
-               "command", "program", "option", "envvar", "kbd", "keyword", "token", "macro",
-               "type", "member", "var", "regexp", "makevar", "mimetype", "setting", "ttag",
-               "tfilter", "lookup", "djadmin", "confval", "opcode", "source", "dir", "rst",
-               "directive", "role", "cpp", "expr", "texpr", "pdbcmd", "ctype", "cfunc"}  # fmt: skip
+_CODE_ROLES = word_set(
+    """
+    func meth class mod attr data const exc obj file samp command program option envvar kbd
+    keyword token macro type member var regexp makevar mimetype setting ttag tfilter lookup
+    djadmin confval opcode source dir rst directive role cpp expr texpr pdbcmd ctype cfunc
+    """
+)
 _TARGETED = re.compile(r"^(.*?)\s*(?<!\\)<([^<>]*)>$", re.S)
 
 

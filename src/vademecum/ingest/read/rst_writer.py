@@ -69,7 +69,8 @@ class RstWriter:
         return ["\n".join(_tidy(self.inlines(line)) for line in node.findall(nodes.line))]
 
     def code(self, node: nodes.Element, level: int) -> Blocks:
-        classes = [name for name in node.get("classes", []) if name != "code"]
+        declared: list[str] = node.get("classes", [])
+        classes = [name for name in declared if name != "code"]
         language = node.get("language") or (classes[0] if classes else "")
         language = language if re.fullmatch(r"[\w+#.-]{1,30}", language) else ""
         text = node.astext().strip("\n").rstrip()
@@ -122,7 +123,7 @@ class RstWriter:
             for child in node.children:
                 self.declare(child)
             return []
-        return ["\n".join(self.definition(c, level) for c in node.children if _is_element(c))]
+        return ["\n".join(self.definition(c, level) for c in _elements(node))]
 
     def declare(self, node: nodes.Node) -> None:
         if isinstance(node, nodes.field) and len(node.children) == 2:
@@ -131,7 +132,7 @@ class RstWriter:
             self.fields[type(node).__name__] = node.astext()[:2000]
 
     def options(self, node: nodes.Element, level: int) -> Blocks:
-        return ["\n".join(self.definition(c, level) for c in node.children if _is_element(c))]
+        return ["\n".join(self.definition(c, level) for c in _elements(node))]
 
     def quote(self, node: nodes.Element, level: int) -> Blocks:
         blocks = self.blocks(node, level)
@@ -272,8 +273,8 @@ _BLOCKS: dict[str, Callable[[RstWriter, Any, int], Blocks]] = {
 }
 
 
-def _is_element(node: nodes.Node) -> bool:
-    return isinstance(node, nodes.Element)
+def _elements(node: nodes.Element) -> list[nodes.Element]:
+    return [child for child in node.children if isinstance(child, nodes.Element)]
 
 
 def _tidy(text: str) -> str:

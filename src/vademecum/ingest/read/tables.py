@@ -91,7 +91,7 @@ def _column(grid: list[list[Cell]]) -> list[str]:
             blocks.append(f"**{_flat(cell)}**")
         elif cell.blocks:
             blocks.append(_item(cell.blocks))
-    return blocks[:1] + ["\n".join(blocks[1:])] if blocks[1:] else blocks
+    return [blocks[0], "\n".join(blocks[1:])] if blocks[1:] else blocks
 
 
 def _records(names: list[str] | None, body: list[list[Cell]]) -> list[str]:
