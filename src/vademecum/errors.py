@@ -14,6 +14,7 @@
     ├── DatabaseUnavailable   not started, not reachable        exit 1
     │   ├── DatabaseTooOld
     │   └── EmbeddedDatabaseFailed
+    ├── DatabaseRefused       full disk, no memory, rights      exit 1
     └── Interrupted           stopped before it was done        exit 1
 
 The docstring says what happened, attributes hold the facts, `hint` says what to do next.
@@ -132,6 +133,12 @@ class DatabaseTooOld(DatabaseUnavailable):
     """The server lacks something Vademecum needs."""
 
     hint = "PostgreSQL 15 or newer with pgvector 0.8 or newer is needed."
+
+
+class DatabaseRefused(VadeError):
+    """The database answers, but cannot do what was asked."""
+
+    hint = "The message is the server's own; nothing of this step was stored."
 
 
 class EmbeddedDatabaseFailed(DatabaseUnavailable):

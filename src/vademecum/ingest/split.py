@@ -229,9 +229,10 @@ class _Window:
         waiting = blocks(self.text, self.whole.start, self.whole.end)[::-1]
         while waiting:
             block = waiting.pop()
+            if self.text[block.start : block.end].isspace():
+                continue
             if self._fits(block.start, block.end):
-                if not self.text[block.start : block.end].isspace():
-                    yield block
+                yield block
             elif smaller := parts(self.text, block):
                 waiting += reversed(smaller)
             else:
@@ -247,7 +248,8 @@ class _Window:
             if end < block.end:
                 low = self.ruler.forward(start, room * 4 // 5)
                 end = max(best_cut(self.text, low, end, end), start + 1)
-            yield Block(kind, start, end)
+            if not self.text[start:end].isspace():
+                yield Block(kind, start, end)
             start = end
 
     def _repeat_from(self, before: int, held: list[Block], following: Block) -> int:

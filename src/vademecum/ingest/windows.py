@@ -8,7 +8,6 @@ from vademecum.ingest.ruler import LINE, SENTENCE, WORD, Ruler, best_cut, breaks
 
 _SEPARATOR = re.compile(r"\s[>▸|]\s")
 
-
 # What the tokens of a text may differ by from those of its place in a longer one, where the cut
 # is between words. Only windows fuller than this, or cut within a word, are counted again.
 _SLACK = 8
@@ -29,6 +28,9 @@ def windows(
     of the one before. They are as few as that allows, and of like length. `tokens` is the number
     of tokens of the text, for a caller who knows it: most texts then need no look at all.
     """
+    # No tokenizer makes more tokens than bytes: a short text under a short header surely fits.
+    if tokens is not None and tokens + len(header.encode("utf-8", "surrogatepass")) <= limit - _SLACK:
+        return [_under(header, text)]
     shown, taken = _shortened(header, tokenizer, limit // 2)
     room = max(limit - taken, 1)
     if tokens is None and len(text) < limit * 4:

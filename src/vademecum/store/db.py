@@ -13,7 +13,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.rows import TupleRow
 from psycopg_pool import AsyncConnectionPool, PoolTimeout
 
-from vademecum.errors import DatabaseTooOld, DatabaseUnavailable
+from vademecum.errors import DatabaseRefused, DatabaseTooOld, DatabaseUnavailable
 from vademecum.store.migrate import migrate
 
 Connection = AsyncConnection[TupleRow]
@@ -131,7 +131,8 @@ class Database:
         except PoolTimeout:
             raise DatabaseUnavailable(f"no connection to {self.shown} within 30 s") from None
         except (psycopg.OperationalError, psycopg.InterfaceError) as error:
-            raise DatabaseUnavailable(f"{self.shown}: {_first_line(error)}") from error
+            kind = DatabaseUnavailable if _may_pass(error) else DatabaseRefused
+            raise kind(f"{self.shown}: {_first_line(error)}") from error
 
     async def retry(self, operation: Callable[[], Awaitable[Result]], *, tries: int = 6) -> Result:
         """Do something that is safe to do again, through a restart of the server."""
@@ -172,6 +173,12 @@ async def _check_server(connection: Connection) -> None:
         raise DatabaseTooOld(
             f"the server has pgvector {version}", hint="Run `ALTER EXTENSION vector UPDATE`."
         )
+
+
+def _may_pass(error: psycopg.Error) -> bool:
+    """Whether the same may well work later: a lost connection, a restart, a deadlock."""
+    state = error.sqlstate
+    return state is None or state[:2] in ("08", "40") or state.startswith(("57P", "533"))
 
 
 def _first_line(error: Exception) -> str:

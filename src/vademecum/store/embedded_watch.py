@@ -14,6 +14,7 @@ hold between containers that share a folder, where process ids mean nothing:
 
 import contextlib
 import fcntl
+import hashlib
 import os
 import select
 import signal
@@ -77,7 +78,14 @@ def read_postmaster(cluster: Path) -> Postmaster | None:
 
 def marker(cluster: Path) -> str:
     """A word in the command line of every process of this cluster's server and of no other."""
-    return f"vade-{cluster.stat().st_ino:x}"
+    try:
+        with (cluster / "global" / "pg_control").open("rb") as control:
+            identity = control.read(8)  # the same in a copy of the cluster
+    except FileNotFoundError:
+        identity = b""
+    place = cluster.stat()  # the same again once a folder is removed
+    identity += struct.pack("=QQ", place.st_dev & 2**64 - 1, place.st_ino)
+    return f"vade-{hashlib.blake2b(identity, digest_size=5).hexdigest()}"
 
 
 def processes(cluster: Path) -> dict[int, str]:

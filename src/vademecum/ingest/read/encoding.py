@@ -4,6 +4,7 @@ import codecs
 import re
 
 from vademecum.errors import UnreadableSource
+from vademecum.ingest.read.charset import guess
 from vademecum.ingest.read.content import clean_text
 
 _BOMS = (
@@ -32,7 +33,6 @@ _MEANT = {"iso8859-1": "cp1252", "ascii": "cp1252", "gb2312": "gb18030", "gbk": 
 # They do not decode to text, or read anything as text.
 _REFUSED = {"utf-7", "idna", "punycode", "raw_unicode_escape", "unicode_escape", "undefined"}
 _SAMPLE = 256 * 1024
-_MAX_CHAOS = 0.15
 _CONTROL_SHARE = 0.02
 
 
@@ -126,14 +126,12 @@ def _damaged_utf8(data: bytes) -> str | None:
 
 
 def _guess(data: bytes, name: str) -> str:
-    import charset_normalizer
-
-    best = charset_normalizer.from_bytes(data[:_SAMPLE]).best()
-    if best is None or best.chaos > _MAX_CHAOS:
+    encoding = guess(data[:_SAMPLE])
+    if encoding is None:
         raise UnreadableSource(name, "its text encoding cannot be told; convert it to UTF-8")
     try:
-        return data.decode(best.encoding)
-    except (UnicodeDecodeError, LookupError) as error:
+        return data.decode(encoding)
+    except UnicodeDecodeError as error:
         raise UnreadableSource(
-            name, f"it looks like {best.encoding} but does not decode; convert it to UTF-8"
+            name, f"it looks like {encoding} but does not decode; convert it to UTF-8"
         ) from error

@@ -28,7 +28,7 @@ _MDX_STATEMENT = re.compile(
 
 _GAP = re.compile(r"\n(?:[ \t]*\n){2,}")
 _CALLOUT = re.compile(
-    r"^([ \t]*\*\*[A-Z][^*\n]*:\*\*)[ \t]*\n\s*(?=[A-Za-z`*\[\x02](?![ \t]))", re.M
+    r"^([ \t]*\*\*[A-Z][^*\n]*:\*\*)[ \t]*\n\s*(?=[A-Za-z`*\[\ue000](?![ \t]))", re.M
 )
 
 Block = tuple[bool, list[str]]
@@ -48,7 +48,15 @@ def read_markdown(text: str, *, mdx: bool = False) -> Content:
     markdown = re.sub(r"\A\s*\n", "", "\n".join(parts)).rstrip()
     declared = metadata.get("title")
     title = plain_title(declared) if isinstance(declared, str) else ""
+    # The landing page of a section is often its title and nothing else.
+    if title and not markdown:
+        markdown = f"# {title}\n\n{_text_of(metadata, 'description')}".rstrip()
     return Content(title=title or _first_heading(blocks), text=markdown, metadata=metadata)
+
+
+def _text_of(metadata: dict[str, object], key: str) -> str:
+    value = metadata.get(key)
+    return value.strip() if isinstance(value, str) else ""
 
 
 _YAML = re.compile(r"\A---[ \t]*\n(.*?)^(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.S | re.M)
@@ -128,7 +136,7 @@ def _blocks(lines: list[str]) -> Iterator[Block]:
     prose: list[str] = []
     i = 0
     while i < len(lines):
-        end = _code_end(lines, i, prose)
+        end = _code_end(lines, i)
         if end is None:
             prose.append(lines[i])
             i += 1
@@ -142,7 +150,7 @@ def _blocks(lines: list[str]) -> Iterator[Block]:
         yield False, prose
 
 
-def _code_end(lines: list[str], start: int, before: list[str]) -> int | None:
+def _code_end(lines: list[str], start: int) -> int | None:
     """The line after the code that begins here, None if this is no code."""
     line = lines[start]
     if "```" in line or "~~~" in line:
@@ -154,7 +162,7 @@ def _code_end(lines: list[str], start: int, before: list[str]) -> int | None:
             if closing.match(lines[i]):
                 return i + 1
         return len(lines)
-    if line.startswith(("    ", "\t")) and line.strip() and _is_indented_code(before):
+    if line.startswith(("    ", "\t")) and line.strip() and _is_indented_code(lines, start):
         end = start
         while end < len(lines) and (
             lines[end].startswith(("    ", "\t")) or not lines[end].strip()
@@ -167,17 +175,18 @@ def _code_end(lines: list[str], start: int, before: list[str]) -> int | None:
 
 
 _LIST = re.compile(r"\s*(?:[-*+]|\d+[.)])\s")
+_LOOK_BACK = 300
 
 
-def _is_indented_code(before: list[str]) -> bool:
+def _is_indented_code(lines: list[str], start: int) -> bool:
     """Indented lines are code after a blank line, unless they go on with a list."""
-    if before and before[-1].strip():
+    if start and lines[start - 1].strip():
         return False
-    for line in reversed(before):
-        if line.strip() and not line.startswith((" ", "\t")):
-            return _LIST.match(line) is None
+    for line in reversed(lines[max(0, start - _LOOK_BACK) : start]):
         if _LIST.match(line):
             return False
+        if line.strip() and not line.startswith((" ", "\t")):
+            return True
     return True
 
 

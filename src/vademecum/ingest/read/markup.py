@@ -9,6 +9,9 @@ _CODE_SPAN = re.compile(r"(?<!`)(`+)(?!`)(?:[^\n]|\n(?!\s*\n))+?(?<!`)\1(?!`)")
 _FENCE_LINE = re.compile(r"^[ \t>]*(?:[-*+][ \t]+|\d+[.)][ \t]+)?(`{3,}|~{3,})", re.M)
 
 
+_PUT_ASIDE = re.compile("\ue000([0-9]{1,9})\ue001")  # characters that no text has
+
+
 def outside_code(text: str, change: Callable[[str], str]) -> str:
     """`text` with `change` made to all that is not between backticks.
 
@@ -20,10 +23,10 @@ def outside_code(text: str, change: Callable[[str], str]) -> str:
 
     def put_aside(match: re.Match[str]) -> str:
         spans.append(match[0])
-        return f"\x02{len(spans) - 1}\x03"
+        return f"\ue000{len(spans) - 1}\ue001"
 
     changed = change(_CODE_SPAN.sub(put_aside, text))
-    return re.sub("\x02(\\d+)\x03", lambda match: spans[int(match[1])], changed)
+    return _PUT_ASIDE.sub(lambda match: "".join(spans[int(match[1]) :][:1]) or match[0], changed)
 
 
 def drop_comments(text: str, *, mdx: bool = False) -> str:
@@ -123,8 +126,9 @@ def replace_spans(
 
 
 def _as_fence(match: re.Match[str], code: str) -> str:
-    if "\n" not in code.strip():
-        return f"`{code.strip()}`"
+    before = match.string[match.string.rfind("\n", 0, match.start()) + 1 : match.start()]
+    if before.strip() or "\n" not in code.strip():
+        return f"`{' '.join(code.split())}`"
     ticks = "````" if "```" in code else "```"
     return f"{ticks}{match[1]}\n{code.strip(chr(10))}\n{ticks}"
 
@@ -274,7 +278,7 @@ _UNSHOWN = [(_opening(name), _closing(name)) for name in ("script", "style", "sv
 # Other names in angle brackets are placeholders in prose.
 _KNOWN_TAGS = word_set(
     """
-    a abbr address article aside b big blockquote body br button center cite code col colgroup
+    a abbr address article aside b big blockquote body br button caption center cite code col colgroup
     dd del details dfn div dl dt em figcaption figure font footer h1 h2 h3 h4 h5 h6 header hr
     html i iframe img input ins kbd label li main mark nav nobr ol p picture q s samp script
     section small source span strike strong style sub summary sup svg table tbody td tfoot th
@@ -299,11 +303,9 @@ def _convert_html_blocks(text: str) -> str:
 
 
 def _html_block(opening: re.Match[str], inner: str) -> str:
-    tag = opening[0][1:4].lower()
-    if "\x02" in inner and tag != "pre":
-        return opening[0] + inner  # markdown inside: its closing tag goes like the others
     from vademecum.ingest.read.html import fragment_to_markdown
 
+    tag = opening[0][1:4].lower()
     name = {"pre": "pre", "tab": "table"}.get(tag, "dl")
     return f"\n\n{fragment_to_markdown(f'{opening[0]}{inner}</{name}>')}\n\n"
 

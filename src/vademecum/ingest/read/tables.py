@@ -27,6 +27,9 @@ def table_to_markdown(rows: Sequence[Sequence[Cell]]) -> list[str]:
         return []
     if len(grid[0]) == 1:
         return _column(grid)
+    if _is_alternating(grid):
+        pairs = zip(grid[::2], grid[1::2], strict=True)
+        return ["\n".join(f"- {_flat(term[0])}: {_flat(words[1])}" for term, words in pairs)]
     header = grid[0] if _is_header(grid) else None
     body = grid[1:] if header else grid
     if any(_is_tall(cell) for row in body for cell in row):
@@ -73,6 +76,16 @@ def _without_empty_columns(grid: list[list[Cell]]) -> list[list[Cell]]:
 
 def _is_header(grid: list[list[Cell]]) -> bool:
     return len(grid) > 1 and all(cell.is_header or not cell.blocks for cell in grid[0])
+
+
+def _is_alternating(grid: list[list[Cell]]) -> bool:
+    """Pairs of rows, a term on the left and then its description on the right."""
+    return (
+        len(grid[0]) == 2
+        and len(grid) % 2 == 0
+        and all(term[0].blocks and not term[1].blocks for term in grid[::2])
+        and all(words[1].blocks and not words[0].blocks for words in grid[1::2])
+    )
 
 
 def _is_tall(cell: Cell) -> bool:

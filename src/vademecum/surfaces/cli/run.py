@@ -3,6 +3,7 @@
 import asyncio
 import functools
 import json
+import os
 import signal
 import sys
 from collections.abc import Awaitable, Callable
@@ -36,6 +37,17 @@ def options(command: Command) -> Command:
             command(settings=load_settings(database_url=database or ctx.obj), **values)
         except VadeError as error:
             fail(error, as_json=as_json)
+        except (click.ClickException, click.Abort, click.exceptions.Exit):
+            raise
+        except Exception as error:  # noqa: BLE001
+            # Ours to mend: shown in one line, and whole for whoever wants to report it.
+            if os.environ.get("PYTHONDEVMODE") or sys.flags.dev_mode:
+                raise
+            unexpected = VadeError(
+                f"unexpected {type(error).__name__}: {error}",
+                hint="This is a bug. Run it again with PYTHONDEVMODE=1 for the details to report.",
+            )
+            fail(unexpected, as_json=as_json)
 
     return wrapped
 
