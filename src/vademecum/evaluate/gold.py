@@ -1,7 +1,6 @@
 """Gold files: questions with what a good search finds for them, one JSON object a line."""
 
 import json
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +10,8 @@ from vademecum.errors import BadGold, BadInput
 from vademecum.search.pipeline import check
 from vademecum.types import Hit, Query
 
+MAX_REL = 1_000_000
+"""Sums of them must stay finite numbers."""
 _QUESTION_KEYS = ("id", "query", "expect")
 _EXPECTATION_KEYS = ("path_contains", "section_contains", "rel")
 
@@ -122,16 +123,10 @@ def _expectation(value: object) -> Expectation:
 
 
 def _rel(value: object) -> float:
-    wrong = _Unusable('"rel" must be a number above 0')
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise wrong
-    try:
-        rel = float(value)
-    except OverflowError:
-        raise wrong from None
-    if not math.isfinite(rel) or rel <= 0:
-        raise wrong
-    return rel
+    known = isinstance(value, int | float) and not isinstance(value, bool)
+    if not known or not 0 < value <= MAX_REL:  # type: ignore[operator]
+        raise _Unusable(f'"rel" must be a number above 0 and at most {MAX_REL}')
+    return float(value)  # type: ignore[arg-type]
 
 
 def _object(value: object, what: str, keys: tuple[str, ...]) -> Mapping[str, object]:

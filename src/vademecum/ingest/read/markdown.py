@@ -62,6 +62,7 @@ def _text_of(metadata: dict[str, object], key: str) -> str:
 _YAML = re.compile(r"\A---[ \t]*\n(.*?)^(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.S | re.M)
 _TOML = re.compile(r"\A\+\+\+[ \t]*\n(.*?)^\+\+\+[ \t]*(?:\n|\Z)", re.S | re.M)
 _YAML_KEY = re.compile(r"^[\w\"'.-]+[ \t]*:(?:\s|$)", re.M)
+_SIMPLE = re.compile(r"^([A-Za-z][\w.-]*)[ \t]*[:=][ \t]+[\"']?([^\n]*?)[\"']?[ \t]*$", re.M)
 _MAX_FRONT_MATTER = 64 * 1024
 _MAX_DEPTH = 50
 
@@ -69,7 +70,8 @@ _MAX_DEPTH = 50
 def split_front_matter(text: str) -> tuple[dict[str, object], str]:
     """What the page declares, and the rest of it.
 
-    Front matter that cannot be read stays in the text, and `front_matter_error` says why.
+    Of front matter that is broken the plain lines are read, and `front_matter_error` says why;
+    if it has none, it stays in the text.
     """
     for pattern, parse in ((_YAML, _parse_yaml), (_TOML, _parse_toml)):
         match = pattern.match(text)
@@ -85,8 +87,10 @@ def split_front_matter(text: str) -> tuple[dict[str, object], str]:
         try:
             return parse(declared), text[match.end() :]
         except (ValueError, TypeError, RecursionError, OverflowError, KeyError) as error:
-            reason = " ".join(str(error).split())[:200]
-            return {"front_matter_error": reason or type(error).__name__}, text
+            reason = " ".join(str(error).split())[:200] or type(error).__name__
+            simple = {match[1]: match[2] for match in _SIMPLE.finditer(declared)}
+            rest = text[match.end() :] if simple else text
+            return {**simple, "front_matter_error": reason}, rest
     return {}, text
 
 
@@ -182,11 +186,14 @@ def _is_indented_code(lines: list[str], start: int) -> bool:
     """Indented lines are code after a blank line, unless they go on with a list."""
     if start and lines[start - 1].strip():
         return False
+    unindented = False
     for line in reversed(lines[max(0, start - _LOOK_BACK) : start]):
         if _LIST.match(line):
             return False
-        if line.strip() and not line.startswith((" ", "\t")):
+        if unindented and not line.strip():
             return True
+        # Not yet the answer: a list item may go on without indentation.
+        unindented = unindented or (not line.startswith((" ", "\t", "\n")) and bool(line))
     return True
 
 

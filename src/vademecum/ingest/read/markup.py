@@ -127,10 +127,10 @@ def replace_spans(
 
 def _as_fence(match: re.Match[str], code: str) -> str:
     before = match.string[match.string.rfind("\n", 0, match.start()) + 1 : match.start()]
-    if before.strip() or "\n" not in code.strip():
+    if before.strip() or "inline" in match[0] or "\n" not in code.strip():
         return f"`{' '.join(code.split())}`"
     ticks = "````" if "```" in code else "```"
-    return f"{ticks}{match[1]}\n{code.strip(chr(10))}\n{ticks}"
+    return f"{ticks}{match[1]}\n{code.strip(chr(10))}\n{ticks}\n"
 
 
 # Prose
@@ -159,6 +159,9 @@ _GENERATOR_MARKS = re.compile(
     r"^[ \t]*(?:\[TOC\]|\[\[_?toc_?\]\])[ \t]*$|\{:[ \t]*[^{}\n]*\}", re.M | re.I
 )
 _DIRECTIVE_LINE = re.compile(r"^([ \t]*):{3,}[ \t]*([\w-]*)[ \t]*(.*)$", re.M)
+_ALERT = re.compile(
+    r"^([ \t]*>[ \t]?)\[!(NOTE|TIP|IMPORTANT|WARNING|CAUTION)\][ \t]*\n[ \t]*>[ \t]?", re.M | re.I
+)
 _DOCFX_INCLUDE = re.compile(r"\[!(?:INCLUDE|INCLUDE\w*)[ \t]*\[[^\]\n]*\]\([^)\n]*\)\]", re.I)
 _DOCFX_CODE = re.compile(r"\[!code(?:-\w+)?[ \t]*\[[^\]\n]*\]\(([^)\n]*)\)\]", re.I)
 _CALLOUTS = {
@@ -175,6 +178,7 @@ _CALLOUTS = {
 
 
 def _without_directives(text: str) -> str:
+    text = _ALERT.sub(lambda match: f"{match[1]}**{match[2].capitalize()}:** ", text)
     text = _DOCFX_INCLUDE.sub("", text)
     text = _DOCFX_CODE.sub(lambda match: match[1], text)
     return _DIRECTIVE_LINE.sub(_directive_words, text)

@@ -210,7 +210,7 @@ def _directive_for(name: str) -> type[_Kept]:
     bare = name.rpartition(":")[2]
     if name in _DROPPED:
         return _Dropped
-    if bare in _CODE:
+    if bare in _CODE or (bare in ("example", "run") and bare != name):  # as in `click:example`
         return _Code
     if bare in _OBJECTS:
         return _Signature
