@@ -4,12 +4,15 @@ This is the only file that chooses backends.
 """
 
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from vademecum.errors import BadInput, CollectionRequired, ModelUnavailable, UnknownCollection
+from vademecum.evaluate import pipeline as evaluating
+from vademecum.evaluate.gold import Question
+from vademecum.evaluate.pipeline import MODES, Evaluation
 from vademecum.inference.embedder import Embedder
 from vademecum.inference.open import open_embedder
 from vademecum.ingest import pipeline, process
@@ -21,7 +24,7 @@ from vademecum.store import collections, documents, jobs
 from vademecum.store.collections import Collection, CollectionOverview
 from vademecum.store.db import Database
 from vademecum.store.jobs import OpenJobs
-from vademecum.types import Change, Hit, Query
+from vademecum.types import Change, Hit, Mode, Query
 from vademecum.worker import Progress, Worker
 
 
@@ -236,7 +239,7 @@ class App:
     def _worker(self, target: Collection | None, listener: Listener) -> Worker:
         return Worker(
             self.database,
-            self._embedder,
+            self.embedder,
             collection=target.id if target else None,
             notice=listener.notice,
             progress=listener.worked,
@@ -264,6 +267,48 @@ class App:
             mode=query.mode if embedder or query.mode == "lexical" else "lexical",
             took_ms=(time.perf_counter() - started) * 1000,
             results=hits,
+            notices=notices,
+        )
+
+    async def evaluate(
+        self,
+        questions: Sequence[Question],
+        *,
+        collection: str,
+        mode: Mode | None = None,
+        k: int = 8,
+        asked: Callable[[], None] = lambda: None,
+    ) -> Evaluation:
+        """What each mode, or one, is worth on questions with known answers.
+
+        Without a mode, those that cannot be measured are left out with a notice. Raises BadInput,
+        UnknownCollection, and ModelUnavailable where `mode` needs an embedder that is not there.
+        """
+        searching.check(Query(text="any", collection=collection, limit=k))
+        target = await self.collection(collection)
+        notices: list[str] = []
+        try:
+            if not self._searchable_embedder(target):
+                raise ModelUnavailable(
+                    f"{collection} has no embeddings",
+                    hint="Search it with `--mode lexical`, or index it with an embedder.",
+                )
+        except ModelUnavailable as error:
+            if mode not in (None, "lexical"):
+                raise
+            notices = [] if mode else [f"{error}: only lexical search was measured"]
+            mode = "lexical"
+
+        async def search(query: Query) -> list[Hit]:
+            return (await self.search(query)).results
+
+        return await evaluating.evaluate(
+            questions,
+            search,
+            collection=collection,
+            modes=(mode,) if mode else MODES,
+            k=k,
+            asked=asked,
             notices=notices,
         )
 
@@ -341,7 +386,7 @@ class App:
             load_profile(target.profile), self._worker(None, listener).embedder(target.embedder)
         )
 
-    def _embedder(self, setting: str) -> Embedder | None:
+    def embedder(self, setting: str) -> Embedder | None:
         if setting not in self._embedders:
             self._embedders[setting] = open_embedder(
                 setting, home=self.settings.home, threads=self.settings.threads
@@ -352,7 +397,7 @@ class App:
         """The embedder of the collection's vectors, loaded. Raises ModelUnavailable."""
         if target.space_id is None:
             return None
-        embedder = self._embedder(target.embedder)
+        embedder = self.embedder(target.embedder)
         if embedder is not None:
             embedder.tokenizer.counts([""])
         return embedder

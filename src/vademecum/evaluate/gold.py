@@ -71,8 +71,10 @@ def read_gold(path: Path) -> list[Question]:
         try:
             question = _question(json.loads(line), number)
             if question.id in lines:
-                raise _Unusable(f"the id {question.id!r} is already that of line {lines[question.id]}")
-        except _Unusable as error:
+                raise _LineError(
+                    f"the id {question.id!r} is already that of line {lines[question.id]}"
+                )
+        except _LineError as error:
             raise BadGold(str(path), number, str(error)) from None
         except (ValueError, RecursionError) as error:
             raise BadGold(str(path), number, f"no valid JSON: {_reason(error)}") from None
@@ -86,7 +88,7 @@ def read_gold(path: Path) -> list[Question]:
     return questions
 
 
-class _Unusable(Exception):
+class _LineError(Exception):
     """What is wrong with a line."""
 
 
@@ -96,10 +98,10 @@ def _question(value: object, number: int) -> Question:
     try:
         check(Query(text=query, collection=""))
     except BadInput as error:
-        raise _Unusable(str(error)) from None
+        raise _LineError(str(error)) from None
     expect = fields.get("expect")
     if not isinstance(expect, list) or not expect:
-        raise _Unusable('"expect" must be a list with at least one expectation')
+        raise _LineError('"expect" must be a list with at least one expectation')
     return Question(
         id=_id(fields, number),
         query=query,
@@ -118,23 +120,23 @@ def _expectation(value: object) -> Expectation:
     fields = _object(value, "an expectation", _EXPECTATION_KEYS)
     path, section = _text(fields, "path_contains"), _text(fields, "section_contains")
     if path is None and section is None:
-        raise _Unusable('an expectation needs "path_contains", "section_contains" or both')
+        raise _LineError('an expectation needs "path_contains", "section_contains" or both')
     return Expectation(path_contains=path, section_contains=section, rel=_rel(fields.get("rel", 1)))
 
 
 def _rel(value: object) -> float:
     known = isinstance(value, int | float) and not isinstance(value, bool)
     if not known or not 0 < value <= MAX_REL:  # type: ignore[operator]
-        raise _Unusable(f'"rel" must be a number above 0 and at most {MAX_REL}')
+        raise _LineError(f'"rel" must be a number above 0 and at most {MAX_REL}')
     return float(value)  # type: ignore[arg-type]
 
 
 def _object(value: object, what: str, keys: tuple[str, ...]) -> Mapping[str, object]:
     if not isinstance(value, dict):
-        raise _Unusable(f"{what} is no JSON object")
+        raise _LineError(f"{what} is no JSON object")
     for key in value:
         if key not in keys:
-            raise _Unusable(f"{what} has an unknown key {key!r}; known are {', '.join(keys)}")
+            raise _LineError(f"{what} has an unknown key {key!r}; known are {', '.join(keys)}")
     return value
 
 
@@ -145,17 +147,17 @@ def _text(fields: Mapping[str, object], key: str) -> str | None: ...
 def _text(fields: Mapping[str, object], key: str, *, required: bool = False) -> str | None:
     if key not in fields:
         if required:
-            raise _Unusable(f'"{key}" is missing')
+            raise _LineError(f'"{key}" is missing')
         return None
     value = fields[key]
     if not isinstance(value, str):
-        raise _Unusable(f'"{key}" must be a text')
+        raise _LineError(f'"{key}" must be a text')
     if not value.strip():
-        raise _Unusable(f'"{key}" is empty')
+        raise _LineError(f'"{key}" is empty')
     try:
         value.encode()
     except UnicodeEncodeError:
-        raise _Unusable(f'"{key}" holds half of a character (a lone surrogate)') from None
+        raise _LineError(f'"{key}" holds half of a character (a lone surrogate)') from None
     return value
 
 

@@ -56,7 +56,7 @@ class Evaluation:
     questions: Sequence[Question]
     modes: Sequence[ModeResult]
     differences: Sequence[Difference]
-    notices: Sequence[str] = ()
+    notices: Sequence[str]
     """What could not be measured."""
 
 
@@ -68,6 +68,7 @@ async def evaluate(
     modes: Sequence[Mode],
     k: int,
     asked: Callable[[], None] = lambda: None,
+    notices: Sequence[str] = (),
 ) -> Evaluation:
     """Ask all questions in each mode; `asked` is called after each of them."""
     results = [
@@ -80,6 +81,7 @@ async def evaluate(
         questions=questions,
         modes=results,
         differences=[_difference(results[0], other) for other in results[1:]],
+        notices=notices,
     )
 
 
@@ -93,6 +95,8 @@ async def _mode(
     asked: Callable[[], None],
 ) -> ModeResult:
     seconds, rankings = [], []
+    # The first search of a process loads the model, which says nothing about the others.
+    await search(Query(text=questions[0].query, collection=collection, mode=mode, limit=k))
     for question in questions:
         query = Query(text=question.query, collection=collection, mode=mode, limit=k)
         # Timed as a user would ask; then again for all that there is, since the hits of ten

@@ -8,16 +8,16 @@ from hypothesis import strategies as st
 
 from vademecum.errors import UnreadableSource
 from vademecum.ingest.read import FORMATS, read_bytes
+from vademecum.types import Document
 
-_TEXT_PARTS = st.sampled_from(
-    """--- +++ title: : [ ] { } &a *a !!set !!binary !!float .nan 2024-13-45 "\\0" # ## === ---- ```
+_WORDS = r"""--- +++ title: : [ ] { } &a *a !!set !!binary !!float .nan 2024-13-45 "\\0" # ## === ---- ```
     ~~~ ` `` <!-- --> <pre> </pre> <table> <tr> <td> </td> </table> <a href= > </a> <br> <details>
     <summary> {{< note >}} {{< /note >}} {{% tab name="x" %}} {% raw %} {% endraw %} {{ ::: [!NOTE]
     import export .. :: code-block versionadded include /etc/passwd csv-table raw html :ref:`x`
     :func:`~a.b <c>` `_ |x| _`t` [1]_ * - + 1. | +--+ <ul> <li> <dl> <dt> <dd> <blockquote> <h1>
     <math> <main> <article> <nav> &#0; &#xD800; &amp; \u200b \u202e \U0001f468\u200d\U0001f469
-    !!! ??? === <Tabs> {/* */} \x0c \r \x0b é 漢 \ud7ff <script> <code> <b> <i> <sup> <p> <div>""".split()
-)
+    !!! ??? === <Tabs> {/* */} \x0c \r \x0b é 漢 \ud7ff <script> <code> <b> <i> <sup> <p> <div>"""
+_TEXT_PARTS = st.sampled_from(_WORDS.split())
 _SPACE = st.sampled_from(["", " ", "\n", "\n\n", "    ", "\n   "])
 _MARKUP = st.lists(st.tuples(_TEXT_PARTS, _SPACE), max_size=40).map(
     lambda parts: "".join(word + space for word, space in parts)
@@ -31,9 +31,14 @@ def _read(data: bytes, name: str) -> None:
     try:
         document = read_bytes(data, name=name)
     except UnreadableSource as error:
-        assert error.source == name
-        assert error.reason
-        return
+        facts = (error.source, bool(error.reason))
+    else:
+        facts = (name, True)
+        _check(document)
+    assert facts == (name, True)
+
+
+def _check(document: Document) -> None:
     assert document.title.strip()
     assert document.text.strip()
     assert "\x00" not in document.text + document.title

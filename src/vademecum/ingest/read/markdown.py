@@ -193,7 +193,7 @@ def _is_indented_code(lines: list[str], start: int) -> bool:
         if unindented and not line.strip():
             return True
         # Not yet the answer: a list item may go on without indentation.
-        unindented = unindented or (not line.startswith((" ", "\t", "\n")) and bool(line))
+        unindented = unindented or (bool(line) and not line.startswith((" ", "\t")))
     return True
 
 

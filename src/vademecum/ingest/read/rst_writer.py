@@ -224,6 +224,8 @@ class RstWriter:
         if not isinstance(node, nodes.Element) or isinstance(node, nodes.Invisible):
             return ""
         text = self.inlines(node)
+        if isinstance(node, nodes.title_reference) and re.fullmatch(r"\S*[\w)][._(]\S*", text):
+            return inline_code(text)  # projects choose a role for code as the default
         if isinstance(node, (nodes.strong, nodes.emphasis)):
             marker = "**" if isinstance(node, nodes.strong) else "*"
             return f"{marker}{text}{marker}" if text.strip() and "`" not in text else text

@@ -7,6 +7,7 @@ import zlib
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cache
 from typing import TYPE_CHECKING
 from urllib.parse import urljoin, urlsplit
 
@@ -14,6 +15,8 @@ from vademecum.errors import FetchRefused, UnreadableSource
 from vademecum.ingest.read.formats import FORMATS, extension_of, too_large
 
 if TYPE_CHECKING:
+    import ssl
+
     import httpx
 
 Resolver = Callable[[str, int], Awaitable[list[str]]]
@@ -76,6 +79,14 @@ async def fetch(
         raise UnreadableSource(url, f"it did not answer within {timeout:g} s") from error
 
 
+@cache
+def _tls() -> "ssl.SSLContext":
+    """Reading all certificates of this machine takes longer than many a page."""
+    import httpx
+
+    return httpx.create_ssl_context(trust_env=False)
+
+
 async def _follow(url: str, max_bytes: int, guard: "_Guard") -> Page:
     from importlib.metadata import version
 
@@ -83,7 +94,9 @@ async def _follow(url: str, max_bytes: int, guard: "_Guard") -> Page:
 
     # No proxy, cookie or .netrc of the environment; no connection outlives its host's check.
     async with httpx.AsyncClient(
-        transport=httpx.AsyncHTTPTransport(limits=httpx.Limits(max_keepalive_connections=0)),
+        transport=httpx.AsyncHTTPTransport(
+            verify=_tls(), limits=httpx.Limits(max_keepalive_connections=0)
+        ),
         headers={
             "User-Agent": f"vademecum/{version('vademecum')}",
             "Accept": "text/html, text/markdown, text/plain;q=0.9, application/pdf;q=0.8",
@@ -176,7 +189,6 @@ _NOT_OURS = tuple(
             "192.0.0.0/24",
             "192.88.99.0/24",  # 6to4 relays
             "198.18.0.0/15",
-            "fec0::/10",  # site-local, retired
         ),
     )
 )
@@ -192,13 +204,14 @@ def is_public(address: str) -> bool:
         inner = ip.ipv4_mapped or ip.sixtofour or _embedded(ip)
         if inner is not None:
             return is_public(str(inner))
-        if ip.teredo is not None:
+        if ip.teredo is not None or ip not in _UNICAST:
             return False
     if ip.is_multicast or not ip.is_global:
         return False
-    return not any(ip in network for network in _NOT_OURS if network.version == ip.version)
+    return not any(ip in network for network in _NOT_OURS)
 
 
+_UNICAST = ipaddress.ip_network("2000::/3")
 _TRANSLATED = ipaddress.ip_network("64:ff9b::/96")
 
 

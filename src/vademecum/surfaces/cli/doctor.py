@@ -1,0 +1,175 @@
+"""doctor: the whole path on this machine, one check after the other."""
+
+import asyncio
+import sys
+import tempfile
+import time
+import uuid
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from vademecum.errors import VadeError
+from vademecum.settings import Settings
+from vademecum.surfaces.cli.run import note, options, print_json
+
+if TYPE_CHECKING:
+    from vademecum.app import App
+
+PAGE = """# The lighthouse of Vademecum
+
+The lamp of the lighthouse is lit by the keeper at dusk. It is put out at dawn.
+
+## Stores
+
+Oil for the lamp is kept in the cellar, in barrels of forty litres.
+"""
+QUESTION = "Where is the oil for the lamp kept?"
+FIXED_PGVECTOR = (0, 8, 4)
+"""Before it, vacuum could fail on an HNSW index (pgvector's changelog)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Check:
+    name: str
+    ok: bool
+    detail: str
+    hint: str | None = None
+    took_ms: float
+
+
+@click.command(
+    "doctor",
+    epilog="""
+\b
+Example:
+  vade doctor --json
+""",
+)
+@options
+def doctor_command(settings: Settings, as_json: bool) -> None:
+    """Prove the whole path on this machine: database, model, write, search, answer.
+
+    Works in a collection of its own that it deletes again.
+    """
+    checks = asyncio.run(_checks(settings, quiet=as_json))
+    healthy = all(check.ok for check in checks)
+    if as_json:
+        print_json({"ok": healthy, "checks": checks, "settings": _shown(settings)})
+    else:
+        click.echo("settings")
+        for name, value in _shown(settings).items():
+            click.echo(f"  VADE_{name.upper()}={value}")
+        click.echo("all is well" if healthy else "something is wrong: see above")
+    sys.exit(0 if healthy else 1)
+
+
+async def _checks(settings: Settings, *, quiet: bool) -> list[Check]:
+    from vademecum.app import App
+
+    checks: list[Check] = []
+
+    async def check(name: str, work: Callable[[], Awaitable[str]]) -> None:
+        started = time.perf_counter()
+        try:
+            detail, ok, hint = await work(), True, None
+        except VadeError as error:
+            detail, ok, hint = str(error), False, error.hint
+        took = (time.perf_counter() - started) * 1000
+        checks.append(Check(name=name, ok=ok, detail=detail, hint=hint, took_ms=round(took, 1)))
+        if not quiet:
+            _print(checks[-1])
+
+    try:
+        started = time.perf_counter()
+        async with App.open(settings, notice=note) as app:
+            opened = (time.perf_counter() - started) * 1000
+            await check("database", lambda: _database(app, opened))
+            await check("model", lambda: _model(app))
+            name = f"doctor-{uuid.uuid4().hex[:12]}"
+            try:
+                await check("write", lambda: _write(app, name))
+                await check("search", lambda: _search(app, name))
+                await check("answer", lambda: _answer(app, name))
+            finally:
+                await _clean(app, name)
+    except VadeError as unavailable:
+        error = unavailable
+
+        async def failed() -> str:
+            raise error
+
+        await check("database", failed)
+    return checks
+
+
+async def _database(app: "App", opened: float) -> str:
+    about = await app.database.about()
+    version = tuple(int(part) for part in about["pgvector"].split("."))
+    advice = "" if version >= FIXED_PGVECTOR else "; pgvector 0.8.4 and later mend known faults"
+    return (
+        f"PostgreSQL {about['postgresql']}, pgvector {about['pgvector']}, {about['size']},"
+        f" open in {opened:.0f} ms: {app.database.shown}{advice}"
+    )
+
+
+async def _model(app: "App") -> str:
+    embedder = app.embedder(app.settings.embedder)
+    if embedder is None:
+        return "none is set: lexical search only"
+    await embedder.embed_query("warm")
+    started = time.perf_counter()
+    await embedder.embed_query(QUESTION)
+    took = (time.perf_counter() - started) * 1000
+    return f"{embedder.space.model}, {embedder.space.dimensions} numbers, {took:.1f} ms a query"
+
+
+async def _write(app: "App", collection: str) -> str:
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "lighthouse.md").write_text(PAGE, encoding="utf-8")
+        report = await app.bulk_index(Path(folder), collection=collection)
+    if report.inserted != 1 or report.failed:
+        raise VadeError(f"the page was not stored: {report.failed}")
+    return f"1 page, {report.chunks} chunks, {report.embedded} embedded"
+
+
+async def _search(app: "App", collection: str) -> str:
+    from vademecum.types import Query
+
+    result = await app.search(Query(text=QUESTION, collection=collection))
+    if not result.results or result.results[0].section_id != "stores":
+        raise VadeError("the page just written is not found by what it says")
+    return f"{result.results[0].reference} in {result.took_ms:.1f} ms ({result.mode})"
+
+
+async def _answer(app: "App", collection: str) -> str:
+    answer = await app.answer(QUESTION, collection=collection)
+    if not answer.found or "cellar" not in answer.answer:
+        raise VadeError("the page just written does not answer what it says")
+    return answer.answer
+
+
+async def _clean(app: "App", collection: str) -> None:
+    known = [found.name for found in await app.list_collections()]
+    if collection in known:
+        await app.delete_collection(collection)
+
+
+def _print(check: Check) -> None:
+    mark = click.style("ok  ", fg="green") if check.ok else click.style("FAIL", fg="red")
+    click.echo(f"{mark} {check.name:9} {check.detail}")
+    if check.hint and not check.ok:
+        click.echo(f"               {check.hint}")
+
+
+def _shown(settings: Settings) -> dict[str, object]:
+    """The settings, the password of the connection string left out."""
+    from vademecum.store.db import redacted
+
+    values = {field.name: getattr(settings, field.name) for field in fields(settings)}
+    if settings.database_url is not None:
+        values["database_url"] = redacted(settings.database_url)
+    return {name: str(value) for name, value in values.items() if value is not None}
