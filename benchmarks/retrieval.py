@@ -88,9 +88,9 @@ def read_set(folder: Path) -> RetrievalSet:
         corpora[document.get("conversation", folder.name)].append(document)
     judgments: dict[str, dict[str, float]] = defaultdict(dict)
     for line in (folder / "qrels.tsv").read_text(encoding="utf-8").splitlines():
-        question, document, relevance = line.split("\t")
+        query, judged, relevance = line.split("\t")
         if float(relevance) > 0:
-            judgments[question][document] = float(relevance)
+            judgments[query][judged] = float(relevance)
     questions = _json_lines(folder / "queries.jsonl")
     return RetrievalSet(
         name=folder.name,
@@ -120,7 +120,8 @@ async def run_set(
         print(
             f"{retrieval_set.name}: {len(identities)} documents, {chunks} chunks, indexed in "
             f"{seconds:.0f} s; {len(retrieval_set.questions)} questions, "
-            f"{len(retrieval_set.corpora)} collection(s)"
+            f"{len(retrieval_set.corpora)} collection(s)",
+            flush=True,
         )
         found = await ask(app, retrieval_set, identities)
     measures = {way: measured(retrieval_set, ranked) for way, ranked in found.items()}

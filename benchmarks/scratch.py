@@ -6,6 +6,7 @@ import tempfile
 import uuid
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import psycopg
@@ -34,9 +35,10 @@ async def scratch_app(
     home = Path(tempfile.mkdtemp(prefix="vade-bench-"))
     try:
         (home / "models").symlink_to(models)
-        chosen = {"embedder": embedder} if embedder else {}
         async with _database(home, server) as url:
-            settings = Settings(home=home, database_url=url, threads=threads, **chosen)
+            settings = Settings(home=home, database_url=url, threads=threads)
+            if embedder is not None:
+                settings = replace(settings, embedder=embedder)
             async with App.open(settings) as app:
                 yield app
     finally:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from vademecum.app import App
-from vademecum.search.lexical import lexical_hits
+from vademecum.search.lexical import lexical_hits, weighted_terms
 from vademecum.search.terms import query_terms
 from vademecum.store import lexical
 from vademecum.store.db import Database
@@ -77,9 +77,9 @@ async def test_scores_are_those_of_an_independent_bm25(reference: App, question:
         # The weights in force are made with the exact average length.
         collection = await reference.collection("python")
         await lexical.reweigh(connection, collection.id, tolerance=0)
-        hits = await lexical_hits(
-            connection, collection=collection.id, text=question, limit=8, ceiling=10**9
-        )
+        query = await weighted_terms(connection, collection.id, question)
+        assert query is not None
+        hits = await lexical_hits(connection, query, limit=8, ceiling=10**9)
 
     best = sorted((float(score) for score in expected if score > 0), reverse=True)[:8]
     assert [hit.score for hit in hits] == pytest.approx(best, rel=1e-4)
@@ -139,9 +139,9 @@ async def test_identifiers_are_found_by_their_exact_form(
     )
     collection = await lexical_app.collection("python")
     async with lexical_app.database.connection() as connection:
-        hits = await lexical_hits(
-            connection, collection=collection.id, text=f"what is {identifier}?", limit=8
-        )
+        query = await weighted_terms(connection, collection.id, f"what is {identifier}?")
+        assert query is not None
+        hits = await lexical_hits(connection, query, limit=8)
         cursor = await connection.execute(
             "SELECT d.path FROM document_chunks k JOIN crawled_documents d ON d.id = k.document_id"
             " WHERE k.id = %s",
@@ -154,9 +154,9 @@ async def test_the_index_on_terms_is_used(reference: App) -> None:
     collection = await reference.collection("python")
     async with reference.database.transaction() as connection:
         await connection.execute("SET LOCAL plan_cache_mode = force_generic_plan")
-        await lexical_hits(
-            connection, collection=collection.id, text="generator expression", limit=8
-        )
+        query = await weighted_terms(connection, collection.id, "generator expression")
+        assert query is not None
+        await lexical_hits(connection, query, limit=8)
         cursor = await connection.execute(
             "SELECT seq_scan, idx_scan FROM pg_stat_xact_user_tables WHERE relname = 'chunk_terms'"
         )

@@ -3,14 +3,16 @@
 Token ids (texts, tokens) go in, unit vectors (texts, 384) come out; every text of one call has
 the same length, so there is no padding and no mask.
 
-What int8 means here, chosen by measuring (docs/decisions): each matrix is int8 with a scale for
-each output, word embeddings are int8 with a scale for each word, activations are quantised as
-they come, attention and norms are float.
+What int8 means here, chosen by measuring: each matrix is int8 with a scale for each output,
+word embeddings are int8 with a scale for each word, activations are quantised as they come,
+attention and norms are float. `benchmarks/embedder.py` compares it with full precision.
 """
 
 import hashlib
+import mmap
 import os
 import tempfile
+import time
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -19,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from vademecum.errors import ModelUnavailable
 from vademecum.inference.weights import (
     MODEL,
     VOCABULARY_SHA256,
@@ -46,18 +49,24 @@ Weights = Mapping[str, NDArray[np.float32]]
 def open_session(files: WeightFiles, home: Path) -> "onnxruntime.InferenceSession":
     """A session of the graph kept under `home`, which is built where missing or damaged.
 
-    Raises ModelUnavailable where the weights are not the official ones.
+    Raises ModelUnavailable where the weights are not the official ones, or the graph cannot be
+    kept.
     """
     path = home / "models" / f"{MODEL}-int8-{DIGEST}.onnx"
-    graph = _read_sealed(path)
-    if graph is None:
+    if not _is_sealed(path):
         graph = build_graph(read_weights(files))
-        _write_sealed(path, graph)
-    return start_session(graph)
+        try:
+            _write_sealed(path, graph)
+        except OSError as error:
+            raise ModelUnavailable(
+                f"the model cannot be kept as {path}: {error.strerror}",
+                hint="Set VADE_HOME to a folder that can be written, with 25 MB free.",
+            ) from error
+    return start_session(path)
 
 
-def start_session(graph: bytes, *, threads: int = 1) -> "onnxruntime.InferenceSession":
-    """A session of `graph` that works on one text with `threads` threads."""
+def start_session(graph: bytes | Path, *, threads: int = 1) -> "onnxruntime.InferenceSession":
+    """A session of a graph that works on one text with `threads` threads."""
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
@@ -77,15 +86,39 @@ def build_graph(weights: Weights, *, int8: bool = True) -> bytes:
 # ModelProto.doc_string of 64 bytes. It stands last, so the file is a valid ONNX model that
 # ends with the checksum of all before it, and needs no second file to be trusted.
 _SEAL = b"\x32\x40"
+_SEAL_LENGTH = len(_SEAL) + 64
+_ABANDONED = 3600
+"""Seconds after which a temporary file is of a process that was killed."""
+
+
+def _seal(graph: bytes | memoryview) -> bytes:
+    return _SEAL + hashlib.sha256(graph).hexdigest().encode()
+
+
+def _is_sealed(path: Path) -> bool:
+    try:
+        with (
+            path.open("rb") as file,
+            mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content,
+            memoryview(content) as graph,
+            graph[:-_SEAL_LENGTH] as sealed,
+        ):
+            return bytes(graph[-_SEAL_LENGTH:]) == _seal(sealed)
+    except (OSError, ValueError):  # ValueError: the file is empty
+        return False
 
 
 def _write_sealed(path: Path, graph: bytes) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
+    for leftover in path.parent.glob(f"{path.name}*.tmp"):
+        with suppress(OSError):
+            if leftover.stat().st_mtime < time.time() - _ABANDONED:
+                leftover.unlink()
     # Renamed when complete: a reader, or another process that builds, sees all of it or nothing.
     descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".tmp")
     try:
         with os.fdopen(descriptor, "wb") as file:
-            file.write(graph + _SEAL + hashlib.sha256(graph).hexdigest().encode())
+            file.write(graph + _seal(graph))
             file.flush()
             os.fsync(file.fileno())
         Path(temporary).replace(path)
@@ -93,15 +126,6 @@ def _write_sealed(path: Path, graph: bytes) -> None:
         with suppress(OSError):
             Path(temporary).unlink()
         raise
-
-
-def _read_sealed(path: Path) -> bytes | None:
-    try:
-        content = path.read_bytes()
-    except FileNotFoundError:
-        return None
-    graph, seal = content[:-66], content[-66:]
-    return graph if seal == _SEAL + hashlib.sha256(graph).hexdigest().encode() else None
 
 
 class _Builder:

@@ -162,6 +162,10 @@ async def _store_file(
     except UnreadableSource as error:
         report.failed.append(Failure(path=file.relative, error=error.reason))
         return
+    except Exception as error:  # noqa: BLE001 - a reader's fault must not stop a whole folder
+        reason = f"the reader failed: {type(error).__name__}: {error}"
+        report.failed.append(Failure(path=file.relative, error=reason))
+        return
     source = Source(
         path=file.relative, file_path=printable(file.path), modified_at=file.modified_at
     )

@@ -29,25 +29,28 @@ def windows(
     of tokens of the text, for a caller who knows it: most texts then need no look at all.
     """
     # No tokenizer makes more tokens than bytes: a short text under a short header surely fits.
-    if tokens is not None and tokens + len(header.encode("utf-8", "surrogatepass")) <= limit - _SLACK:
+    size = len(header.encode("utf-8", "surrogatepass"))
+    if tokens is not None and tokens + size <= limit - _SLACK:
         return [_under(header, text)]
-    shown, taken = _shortened(header, tokenizer, limit // 2)
-    room = max(limit - taken, 1)
     if tokens is None and len(text) < limit * 4:
         [tokens] = tokenizer.counts([text])
-    if tokens is not None and tokens <= room - _SLACK:
-        return [_under(shown, text)]
+    [taken] = tokenizer.counts([header]) if header else [0]
+    if tokens is not None and tokens + taken <= limit - _SLACK:
+        return [_under(header, text)]
+    if taken > limit // 2:
+        header, taken = _shortened(header, tokenizer, limit // 2)
+    room = max(limit - taken, 1)
     ruler = Ruler(tokenizer.offsets(text), 0, len(text))
     while True:
         parts = list(_parts(text, ruler, room, overlap))
         full = [
-            _under(shown, text[start:end])
+            _under(header, text[start:end])
             for start, end in parts
             if ruler.count(start, end) > room - _SLACK or not _between_words(text, start, end)
         ]
         excess = max(tokenizer.counts(full), default=0) - limit
         if excess <= 0 or room == 1:
-            return [_under(shown, text[start:end]) for start, end in parts]
+            return [_under(header, text[start:end]) for start, end in parts]
         room = max(room - excess, 1)
 
 
@@ -89,12 +92,7 @@ def _repeat_from(text: str, ruler: Ruler, cut: int, overlap: int) -> int:
 
 
 def _shortened(header: str, tokenizer: Tokenizer, limit: int) -> tuple[str, int]:
-    """The header, or as much of its end as fits, and its number of tokens."""
-    if not header:
-        return "", 0
-    [count] = tokenizer.counts([header])
-    if count <= limit:
-        return header, count
+    """As much of the header's end as fits, and its number of tokens."""
     opening = "[… " if header.startswith("[") else "… "
     ends = [f"{opening}{header[match.end() :]}" for match in _SEPARATOR.finditer(header)]
     # The last heading alone may be too long: then its last words.

@@ -1,27 +1,31 @@
 """Search: a query to the chunks that answer it.
 
 Query --lexical--> ranking ┐
-      --dense----> ranking ┴--fuse--> --deduplicate--> [Hit]
+      --dense----> ranking ┴--complete--> [Candidate] --fuse--> --boost--> [Hit]
 """
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from vademecum.errors import BadInput
 from vademecum.inference.embedder import Embedder
-from vademecum.search.fuse import Fused, reciprocal_rank
-from vademecum.search.lexical import lexical_hits
+from vademecum.search.boost import BOOSTABLE, boosted
+from vademecum.search.fuse import Candidate, Fused, calibrated, contributions
+from vademecum.search.lexical import WeightedTerms, lexical_hits, lexical_scores, weighted_terms
 from vademecum.search.snippet import snippet
 from vademecum.search.terms import query_terms
 from vademecum.store import chunks
 from vademecum.store.chunks import StoredChunk
 from vademecum.store.collections import Collection
 from vademecum.store.db import Database
-from vademecum.types import ChunkId, Hit, Query, Scored
+from vademecum.types import ChunkId, DocumentId, Hit, Query, Scored, Vector
 from vademecum.vectors import pgvector
 
 DEPTH = 100
-"""Chunks asked of each retriever: the spec's 16 lose pages that both rank in the middle."""
+"""Chunks asked of each retriever: with the spec's 16, documents that both rank in the middle and
+those with many fair chunks are lost."""
+WEIGHTS = {"lexical": 0.5, "dense": 0.5}
 MAX_LIMIT = 100
 MAX_QUERY_CHARACTERS = 10_000
 
@@ -30,7 +34,7 @@ def check(query: Query) -> None:
     """Raises BadInput for a query that cannot be searched for."""
     if not query.text.strip():
         raise BadInput("the query is empty")
-    if "\x00" in query.text:
+    if "\x00" in query.text + (query.keyword or ""):
         raise BadInput("the query holds a zero byte")
     if len(query.text) > MAX_QUERY_CHARACTERS:
         raise BadInput(f"the query is longer than {MAX_QUERY_CHARACTERS} characters")
@@ -38,47 +42,63 @@ def check(query: Query) -> None:
         raise BadInput(f"k must be from 1 to {MAX_LIMIT}, not {query.limit}")
     if query.threshold is not None and not -1 <= query.threshold <= 1:
         raise BadInput(f"the threshold must be from -1 to 1, not {query.threshold}")
+    if query.threshold is not None and query.mode == "lexical":
+        raise BadInput("a threshold needs mode hybrid or dense: it is a cosine similarity")
+    if unknown := set(query.boost) - BOOSTABLE:
+        raise BadInput(
+            f"there is no field {', '.join(sorted(unknown))} to boost",
+            hint=f"Fields are {', '.join(sorted(BOOSTABLE))}.",
+        )
+
+
+@dataclass(slots=True, kw_only=True)
+class _Evidence:
+    """What the retrievers found, and what each says of what the others found."""
+
+    rankings: dict[str, Sequence[Scored]] = field(default_factory=dict)
+    raw: dict[str, dict[ChunkId, float]] = field(default_factory=dict)
+    documents: dict[ChunkId, DocumentId] = field(default_factory=dict)
 
 
 async def search(
     database: Database, collection: Collection, embedder: Embedder | None, query: Query
 ) -> list[Hit]:
     """The best hits of a checked query in its collection, best first."""
-    lexical, dense = await asyncio.gather(
+    (terms, lexical), (vector, dense) = await asyncio.gather(
         _lexical(database, collection, query), _dense(database, collection, embedder, query)
     )
-    fused = reciprocal_rank(
-        {name: ranking for name, ranking in (("lexical", lexical), ("dense", dense)) if ranking}
-    )
+    evidence = await _complete(database, collection, terms, vector, lexical, dense)
+    fused = _fuse(evidence, terms, query)
     async with database.connection() as connection:
         stored = await chunks.by_id(connection, collection.id, [hit.chunk_id for hit in fused])
-    wanted = set(query_terms(query.text))
+    wanted = query_terms(query.text)
+    ranked = boosted(fused, stored, wanted, query.boost)
     return [
-        _hit(hit, stored[hit.chunk_id], wanted) for hit in _distinct(fused, stored, query.limit)
+        _hit(hit, stored[hit.chunk_id], wanted, evidence)
+        for hit in _distinct(ranked, stored, query.limit)
     ]
 
 
-async def _lexical(database: Database, collection: Collection, query: Query) -> Sequence[Scored]:
+async def _lexical(
+    database: Database, collection: Collection, query: Query
+) -> tuple[WeightedTerms | None, list[Scored]]:
     if query.mode == "dense":
-        return []
+        return None, []
     async with database.connection() as connection:
-        return await lexical_hits(
-            connection,
-            collection=collection.id,
-            text=query.text,
-            limit=DEPTH,
-            keyword=query.keyword,
-        )
+        terms = await weighted_terms(connection, collection.id, query.text)
+        if terms is None:
+            return None, []
+        return terms, await lexical_hits(connection, terms, limit=DEPTH, keyword=query.keyword)
 
 
 async def _dense(
     database: Database, collection: Collection, embedder: Embedder | None, query: Query
-) -> Sequence[Scored]:
+) -> tuple[Vector | None, list[Scored]]:
     if query.mode == "lexical" or embedder is None or collection.space_id is None:
-        return []
+        return None, []
     vector = await embedder.embed_query(query.text)
     async with database.connection() as connection:
-        return await pgvector.nearest(
+        return vector, await pgvector.nearest(
             connection,
             space=collection.space_id,
             collection=collection.id,
@@ -86,6 +106,66 @@ async def _dense(
             limit=DEPTH,
             keyword=query.keyword,
         )
+
+
+async def _complete(
+    database: Database,
+    collection: Collection,
+    terms: WeightedTerms | None,
+    vector: Vector | None,
+    lexical: list[Scored],
+    dense: list[Scored],
+) -> _Evidence:
+    """Every retriever's score of every candidate, also of those it did not find itself."""
+    evidence = _Evidence()
+    found = {scored.chunk_id for scored in (*lexical, *dense)}
+
+    async def lexical_view() -> None:
+        async with database.connection() as connection:
+            scores = await lexical_scores(connection, collection.id, terms, found)
+        evidence.documents = {chunk: document for chunk, (document, _) in scores.items()}
+        if terms is not None:
+            evidence.rankings["lexical"] = lexical
+            evidence.raw["lexical"] = {chunk: score for chunk, (_, score) in scores.items()}
+
+    async def dense_view() -> None:
+        if vector is None or collection.space_id is None:
+            return
+        known = {scored.chunk_id: scored.score for scored in dense}
+        async with database.connection() as connection:
+            known |= await pgvector.similarities(
+                connection,
+                space=collection.space_id,
+                collection=collection.id,
+                vector=vector,
+                chunks=found - known.keys(),
+            )
+        evidence.rankings["dense"] = dense
+        evidence.raw["dense"] = known
+
+    await asyncio.gather(lexical_view(), dense_view())
+    return evidence
+
+
+def _fuse(evidence: _Evidence, terms: WeightedTerms | None, query: Query) -> list[Fused]:
+    """Candidates above the threshold, by all retrievers that took part."""
+    scale = {"dense": 1.0, "lexical": 1 / terms.bound if terms else 1.0}
+    similar = evidence.raw.get("dense", {})
+    candidates = [
+        Candidate(
+            chunk_id=chunk,
+            document_id=document,
+            scores={
+                retriever: scores.get(chunk, 0.0) * scale[retriever]
+                for retriever, scores in evidence.raw.items()
+            },
+        )
+        for chunk, document in evidence.documents.items()
+        if query.threshold is None or similar.get(chunk, -1.0) >= query.threshold
+    ]
+    total = sum(WEIGHTS[retriever] for retriever in evidence.raw)
+    weights = {retriever: WEIGHTS[retriever] / total for retriever in evidence.raw}
+    return calibrated(candidates, weights)
 
 
 def _distinct(
@@ -105,7 +185,7 @@ def _distinct(
     return kept
 
 
-def _hit(fused: Fused, chunk: StoredChunk, wanted: set[str]) -> Hit:
+def _hit(fused: Fused, chunk: StoredChunk, wanted: Mapping[str, int], evidence: _Evidence) -> Hit:
     return Hit(
         chunk_id=fused.chunk_id,
         document_id=chunk.document_id,
@@ -119,5 +199,5 @@ def _hit(fused: Fused, chunk: StoredChunk, wanted: set[str]) -> Hit:
         ordinal=chunk.ordinal,
         text=chunk.text,
         snippet=snippet(chunk.text, wanted),
-        contributions=fused.contributions,
+        contributions=contributions(fused, evidence.rankings, evidence.raw),
     )

@@ -4,9 +4,11 @@ import re
 from dataclasses import dataclass
 from datetime import datetime
 
+from psycopg.errors import CheckViolation
 from psycopg.rows import class_row
 
 from vademecum.errors import BadInput, UnknownCollection
+from vademecum.store import lexical
 from vademecum.store.db import Connection
 from vademecum.store.sql import SQL
 from vademecum.types import CollectionId, SpaceId
@@ -41,11 +43,15 @@ class CollectionOverview:
 def check_name(name: str) -> str:
     """The name itself; raises BadInput where it cannot be one."""
     if not _NAME.fullmatch(name):
-        raise BadInput(
-            f"{name!r} cannot name a collection",
-            hint="Use letters, digits, `_`, `-` and `.`; at most 100, the first a letter or digit.",
-        )
+        raise _bad_name(name)
     return name
+
+
+def _bad_name(name: str) -> BadInput:
+    return BadInput(
+        f"{name!r} cannot name a collection",
+        hint="Use letters, digits, `_`, `-` and `.`; at most 100, the first a letter or digit.",
+    )
 
 
 async def names(connection: Connection) -> list[str]:
@@ -69,15 +75,17 @@ async def find_or_create(
     """The collection of this name; profile and embedder count only for a new one."""
     values = {"name": check_name(name), "profile": profile, "embedder": embedder}
     async with connection.cursor(row_factory=class_row(Collection)) as cursor:
-        await cursor.execute(SQL["create_collection"], values)
+        try:
+            await cursor.execute(SQL["create_collection"], values)
+        except CheckViolation:  # what is a letter, PostgreSQL decides
+            raise _bad_name(name) from None
         created = await cursor.fetchone()
     return created or await find(connection, name)
 
 
-async def use_space(connection: Connection, collection: CollectionId, space: SpaceId) -> None:
-    await connection.execute(
-        SQL["set_collection_space"], {"collection": collection, "space": space}
-    )
+async def settle_spaces(connection: Connection) -> None:
+    """Let collections be searched in the space that all of their documents are embedded in now."""
+    await connection.execute(SQL["settle_spaces"])
 
 
 async def use_profile(connection: Connection, collection: CollectionId, profile: str) -> None:
@@ -87,7 +95,8 @@ async def use_profile(connection: Connection, collection: CollectionId, profile:
 
 
 async def delete(connection: Connection, collection: CollectionId) -> None:
-    """The collection and all that is in it."""
+    """The collection and all that is in it; call inside a transaction."""
+    await lexical.delete_of_collection(connection, collection)
     await connection.execute(SQL["delete_collection"], {"collection": collection})
 
 

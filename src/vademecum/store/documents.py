@@ -4,13 +4,14 @@ import hashlib
 from collections.abc import Collection as Ids
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import PurePath
 
 from psycopg.rows import class_row
 from psycopg.types.json import Jsonb
 
 from vademecum.errors import BadInput
-from vademecum.store import jobs
+from vademecum.store import jobs, lexical
 from vademecum.store.db import Connection
 from vademecum.store.sql import SQL
 from vademecum.types import Change, CollectionId, Document, DocumentId, Format, Source
@@ -46,6 +47,8 @@ class StoredDocument:
     """What made its present chunks; None where nothing of them is to be used again."""
     source_hash: str
     metadata: Mapping[str, object]
+    updated_at: datetime
+    """Any change, or a wish to have all made anew, moves it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,8 +107,7 @@ async def upsert(
         return "inserted", row[0]
     kept, *doubles = matches
     if doubles:
-        ids = [double.id for double in doubles]
-        await connection.execute(SQL["delete_documents"], {"ids": ids})
+        await delete(connection, [double.id for double in doubles])
     same = (
         kept.content_hash == values["content_hash"]
         and kept.title == document.title
@@ -146,6 +148,7 @@ async def touch(connection: Connection, ids: Ids[DocumentId]) -> None:
 
 async def delete(connection: Connection, ids: Ids[DocumentId]) -> None:
     """Documents with their chunks, vectors, postings and jobs."""
+    await lexical.delete_of_documents(connection, ids)
     await connection.execute(SQL["delete_documents"], {"ids": list(ids)})
 
 
@@ -168,13 +171,12 @@ async def contents(connection: Connection, ids: Sequence[DocumentId]) -> list[St
 async def lock_unchanged(
     connection: Connection, documents: Sequence[StoredDocument]
 ) -> set[DocumentId]:
-    """Lock those documents whose content is still this; the rest was changed or deleted since."""
+    """Lock those documents that are still as they were taken up."""
     cursor = await connection.execute(
         SQL["lock_documents"],
         {
             "ids": [document.id for document in documents],
-            "hashes": [document.content_hash for document in documents],
-            "titles": [document.title for document in documents],
+            "times": [document.updated_at for document in documents],
         },
     )
     return {document for (document,) in await cursor.fetchall()}

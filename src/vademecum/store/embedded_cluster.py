@@ -175,6 +175,8 @@ def _place_for_cluster(folder: Path) -> tuple[Path, User | None, User | None]:
 def _put_in_place(new: Path, owner: User | None, folder: Path) -> None:
     with (new / "postgresql.conf").open("a") as settings:
         settings.write("\ninclude_if_exists = 'vademecum.conf'\n")
+        settings.flush()
+        os.fsync(settings.fileno())
     if owner is not None:
         _give(new, owner)
     new.rename(folder / CLUSTER)
@@ -222,6 +224,8 @@ async def _initdb(cluster: Path, user: User | None) -> None:
     arguments += ["--locale-provider=builtin", "--builtin-locale=C.UTF-8"]
     # Shared memory that outlives a killed initdb would stay until the next boot; files go with it.
     arguments += ["-c", "dynamic_shared_memory_type=mmap"]
+    if sys.platform == "linux":  # on a busy disk 2 s instead of 6 file by file
+        arguments.append("--sync-method=syncfs")
     initdb = program_for(user) / "bin" / "initdb"
     process = await asyncio.create_subprocess_exec(
         initdb,
@@ -397,7 +401,6 @@ def _write_settings(cluster: Path, user: User | None) -> None:
 
 def machine_settings(memory: int, cores: int, shared_memory: int) -> dict[str, str | int]:
     """Settings that fit this machine. Memory in MB, `shared_memory` is what /dev/shm has free."""
-    linux = sys.platform == "linux"
     maintenance = max(64, min(1024, max(256, memory // 16), memory // 8))
     parallel = max(1, min(4, cores))
     return {
@@ -424,8 +427,8 @@ def machine_settings(memory: int, cores: int, shared_memory: int) -> dict[str, s
         "max_wal_size": "1GB",
         "min_wal_size": "64MB",
         "checkpoint_timeout": "15min",
-        # Recovery first syncs all files, one by one 3 s on a busy disk, the file system at once 0.4.
-        "recovery_init_sync_method": "syncfs" if linux else "fsync",
+        # Recovery starts with that: on a busy disk 0.4 s instead of 3.7 file by file.
+        "recovery_init_sync_method": "syncfs" if sys.platform == "linux" else "fsync",
         "timezone": "UTC",
         "logging_collector": "off",
         "log_destination": "stderr",

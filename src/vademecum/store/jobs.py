@@ -8,6 +8,7 @@ import socket
 from collections.abc import Collection as Ids
 from dataclasses import dataclass
 from functools import cache
+from itertools import count
 from pathlib import Path
 
 from psycopg.rows import class_row
@@ -20,6 +21,8 @@ LEASE_SECONDS = 60.0
 MAX_FAILURES = 5
 MAX_DEATHS = 25
 BACK_OFF_SECONDS = 2.0
+
+_numbers = count(1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,62 +57,76 @@ async def enqueue(
 
 
 async def lease(
-    connection: Connection, *, limit: int, collection: CollectionId | None = None
+    connection: Connection, worker: str, *, limit: int, collection: CollectionId | None = None
 ) -> list[Job]:
-    """Up to `limit` due jobs, ours until the lease runs out; see `extend`."""
+    """Up to `limit` due jobs, the worker's until the lease runs out; see `extend`."""
     async with connection.cursor(row_factory=class_row(Job)) as cursor:
         await cursor.execute(
             SQL["lease_jobs"],
             {
                 "limit": limit,
                 "collection": collection,
-                "worker": worker_name(),
+                "worker": worker,
                 "seconds": LEASE_SECONDS,
             },
         )
         return await cursor.fetchall()
 
 
-async def extend(connection: Connection, jobs: Ids[Job]) -> None:
+async def extend(connection: Connection, worker: str, jobs: Ids[Job]) -> None:
     await connection.execute(
         SQL["extend_lease"],
-        {"ids": [job.id for job in jobs], "worker": worker_name(), "seconds": LEASE_SECONDS},
+        {"ids": [job.id for job in jobs], "worker": worker, "seconds": LEASE_SECONDS},
     )
 
 
-async def complete(connection: Connection, jobs: Ids[Job]) -> None:
-    await connection.execute(SQL["complete_jobs"], {"ids": [job.id for job in jobs]})
-
-
-async def fail(connection: Connection, job: Job, error: str, *, final: bool = False) -> None:
-    """Try again later; never again after MAX_FAILURES, or where that is `final`."""
+async def complete(connection: Connection, worker: str, jobs: Ids[Job]) -> None:
+    """Done, as far as the worker still has them: one that was returned meanwhile is done again."""
     await connection.execute(
-        SQL["fail_job"],
-        {
-            "id": job.id,
-            "error": error,
-            "max_failures": 1 if final else MAX_FAILURES,
-            "back_off": BACK_OFF_SECONDS,
-        },
+        SQL["complete_jobs"], {"ids": [job.id for job in jobs], "worker": worker}
     )
 
 
-async def give_back(connection: Connection, jobs: Ids[Job]) -> None:
-    """Return leased jobs that were not begun."""
-    values = {"ids": [job.id for job in jobs], "worker": worker_name()}
+async def fail(
+    connection: Connection, worker: str, job: Job, error: str, *, final: bool = False
+) -> None:
+    """Try again later; never again after MAX_FAILURES, or where that is `final`."""
+    values = {
+        "ids": [job.id],
+        "worker": worker,
+        "error": error.replace("\x00", "\\x00"),
+        "max_failures": 1 if final else MAX_FAILURES,
+        "back_off": BACK_OFF_SECONDS,
+    }
     async with connection.transaction():
+        await connection.execute(SQL["drop_superseded_jobs"], values)
+        await connection.execute(SQL["fail_jobs"], values)
+
+
+async def give_back(connection: Connection, worker: str, jobs: Ids[Job] | None = None) -> None:
+    """Return what the worker has and has not done; of that only `jobs`, where given."""
+    ids = None if jobs is None else [job.id for job in jobs]
+    values = {"ids": ids, "worker": worker}
+    async with connection.transaction():
+        await connection.execute(SQL["drop_superseded_jobs"], values)
         await connection.execute(SQL["give_back_jobs"], values)
-        await connection.execute(SQL["give_back_remaining_jobs"], values)
 
 
-async def return_lost(connection: Connection) -> int:
-    """Return the jobs of workers that died, at once for those of this machine."""
+async def return_lost(connection: Connection, worker: str = "", held: Ids[Job] = ()) -> int:
+    """Return the jobs of workers that died, at once for those of this machine.
+
+    Lost too are those of `worker` that it knows nothing of, since it holds only `held`: the
+    answer to its lease never came.
+    """
     cursor = await connection.execute(SQL["leased_workers"])
-    workers = [worker for (worker,) in await cursor.fetchall()]
-    dead = [worker for worker in workers if _is_dead(worker)]
-    cursor = await connection.execute(
-        SQL["return_lost_jobs"], {"dead": dead, "max_deaths": MAX_DEATHS}
-    )
+    workers = [name for (name,) in await cursor.fetchall()]
+    values = {
+        "dead": [name for name in workers if _is_dead(name)],
+        "max_deaths": MAX_DEATHS,
+        "worker": worker,
+        "held": [job.id for job in held],
+    }
+    cursor = await connection.execute(SQL["return_lost_jobs"], values)
     return cursor.rowcount
 
 
@@ -132,13 +149,14 @@ async def forget_done(connection: Connection) -> None:
     await connection.execute(SQL["forget_done_jobs"])
 
 
-def worker_name() -> str:
-    """This process, so that others on the machine can tell when it is gone."""
-    return f"{_machine()}/{os.getpid()}/{_start_of(os.getpid())}"
+def new_worker() -> str:
+    """A name for a worker of this process, from which others on the machine can tell when it is
+    gone."""
+    return f"{_machine()}/{os.getpid()}/{_start_of(os.getpid())}/{next(_numbers)}"
 
 
 def _is_dead(worker: str) -> bool:
-    machine, pid_text, start = worker.rsplit("/", 2)
+    machine, pid_text, start, _ = worker.rsplit("/", 3)
     if machine != _machine():
         return False
     pid = int(pid_text)

@@ -5,6 +5,7 @@ in the form that Lucene uses: score = Σ idf(t) · tf / (tf + k1 · (1 - b + b �
 The part after idf is stored, the idf is the query's.
 """
 
+from collections.abc import Collection as Ids
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -14,7 +15,7 @@ from pgvector import SparseVector
 
 from vademecum.store.db import Connection
 from vademecum.store.sql import SQL
-from vademecum.types import ChunkId, CollectionId
+from vademecum.types import ChunkId, CollectionId, DocumentId
 
 K1 = 1.2
 B = 0.75
@@ -99,8 +100,20 @@ async def insert(
             )
 
 
-async def delete(connection: Connection, chunks: Sequence[ChunkId]) -> None:
+async def delete(connection: Connection, chunks: Ids[ChunkId]) -> None:
+    """Postings of chunks; call before deleting these. A cascade would count the terms anew for
+    every single chunk, and take a hundred times as long."""
     await connection.execute(SQL["delete_chunk_terms"], {"chunks": list(chunks)})
+
+
+async def delete_of_documents(connection: Connection, documents: Ids[DocumentId]) -> None:
+    """Likewise, before deleting documents."""
+    await connection.execute(SQL["delete_terms_of_documents"], {"documents": list(documents)})
+
+
+async def delete_of_collection(connection: Connection, collection: CollectionId) -> None:
+    """Likewise, before deleting a collection."""
+    await connection.execute(SQL["delete_terms_of_collection"], {"collection": collection})
 
 
 async def reweigh(

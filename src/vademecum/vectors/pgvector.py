@@ -1,11 +1,13 @@
 """Nearest neighbours in PostgreSQL itself: pgvector's HNSW over the embedding space's table."""
 
+from collections.abc import Collection as Ids
+
 from pgvector import HalfVector
 from psycopg import sql
 
 from vademecum.store import embeddings
 from vademecum.store.db import Connection
-from vademecum.types import CollectionId, Scored, SpaceId, Vector
+from vademecum.types import ChunkId, CollectionId, Scored, SpaceId, Vector
 
 # The windows of a chunk compete, so more are asked for than chunks are wanted.
 WINDOWS_PER_CHUNK = 2
@@ -68,3 +70,27 @@ async def nearest(
             },
         )
         return [Scored(chunk_id=chunk, score=score) for chunk, score in await cursor.fetchall()]
+
+
+SIMILARITIES = """
+SELECT chunk_id, 1 - min(embedding <=> %(vector)s) AS score
+  FROM {table}
+ WHERE collection_id = %(collection)s AND chunk_id = ANY (%(chunks)s)
+ GROUP BY chunk_id
+"""
+
+
+async def similarities(
+    connection: Connection,
+    *,
+    space: SpaceId,
+    collection: CollectionId,
+    vector: Vector,
+    chunks: Ids[ChunkId],
+) -> dict[ChunkId, float]:
+    """The cosine similarity of each of these chunks, by its best window."""
+    cursor = await connection.execute(
+        sql.SQL(SIMILARITIES).format(table=sql.Identifier(embeddings.table(space))),
+        {"vector": HalfVector(vector), "collection": collection, "chunks": list(chunks)},
+    )
+    return dict(await cursor.fetchall())

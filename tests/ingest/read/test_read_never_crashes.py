@@ -10,7 +10,8 @@ from vademecum.errors import UnreadableSource
 from vademecum.ingest.read import FORMATS, read_bytes
 from vademecum.types import Document
 
-_WORDS = r"""--- +++ title: : [ ] { } &a *a !!set !!binary !!float .nan 2024-13-45 "\\0" # ## === ---- ```
+_WORDS = """
+    --- +++ title: : [ ] { } &a *a !!set !!binary !!float .nan 2024-13-45 "\\0" # ## === ---- ```
     ~~~ ` `` <!-- --> <pre> </pre> <table> <tr> <td> </td> </table> <a href= > </a> <br> <details>
     <summary> {{< note >}} {{< /note >}} {{% tab name="x" %}} {% raw %} {% endraw %} {{ ::: [!NOTE]
     import export .. :: code-block versionadded include /etc/passwd csv-table raw html :ref:`x`

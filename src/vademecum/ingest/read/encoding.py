@@ -34,6 +34,7 @@ _MEANT = {"iso8859-1": "cp1252", "ascii": "cp1252", "gb2312": "gb18030", "gbk": 
 _REFUSED = {"utf-7", "idna", "punycode", "raw_unicode_escape", "unicode_escape", "undefined"}
 _SAMPLE = 256 * 1024
 _CONTROL_SHARE = 0.02
+_FEW_CONTROLS = 4
 
 
 def decode(data: bytes, *, name: str, declared: str | None = None) -> str:
@@ -42,9 +43,10 @@ def decode(data: bytes, *, name: str, declared: str | None = None) -> str:
     `declared` is the charset of the transport. Raises UnreadableSource for empty and binary
     sources and where no encoding fits well enough.
     """
-    if not data.strip():
+    text = clean_text(_decode(data, name, declared)) if data.strip() else ""
+    if not text.strip():
         raise UnreadableSource(name, "it is empty")
-    return clean_text(_decode(data, name, declared))
+    return text
 
 
 def _decode(data: bytes, name: str, declared: str | None) -> str:
@@ -77,8 +79,6 @@ def _decode_marked(data: bytes, encoding: str, name: str) -> str:
         text = damaged
     if "\x00" in text:
         raise UnreadableSource(name, "it is binary")
-    if not text.strip():
-        raise UnreadableSource(name, "it is empty")
     return text
 
 
@@ -92,7 +92,8 @@ def _refuse_binary(data: bytes, name: str, declared: str | None) -> None:
     if b"\x00" in data:
         raise UnreadableSource(name, "it is binary")
     head = data[:_SAMPLE]
-    if len(head) - len(head.translate(None, _CONTROLS)) > _CONTROL_SHARE * len(head):
+    controls = len(head) - len(head.translate(None, _CONTROLS))
+    if controls > max(_FEW_CONTROLS, _CONTROL_SHARE * len(head)):
         raise UnreadableSource(name, "it is binary")
 
 

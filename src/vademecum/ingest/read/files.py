@@ -13,7 +13,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from vademecum.errors import UnreadableSource
-from vademecum.ingest.read.formats import FORMATS, read_regular_file, reason_of, too_large
+from vademecum.ingest.read.formats import (
+    FORMATS,
+    open_regular_file,
+    read_regular_file,
+    reason_of,
+    too_large,
+)
 
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
@@ -67,10 +73,7 @@ def scan(folder: Path, *, max_bytes: int) -> Iterator[Found | Skipped]:
 def hash_file(path: Path) -> str:
     """SHA-256 of a file, hexadecimal. Raises UnreadableSource if it cannot be read."""
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY)
-        with open(descriptor, "rb", buffering=0) as stream:
-            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-                raise UnreadableSource(str(path), "it is not a regular file")
+        with open_regular_file(path) as stream:
             return hashlib.file_digest(stream, "sha256").hexdigest()
     except (OSError, ValueError) as error:
         raise UnreadableSource(str(path), reason_of(error)) from error

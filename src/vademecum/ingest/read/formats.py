@@ -4,6 +4,7 @@ import errno
 import hashlib
 import os
 import stat
+from io import FileIO
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -82,23 +83,26 @@ def read_file(path: Path, *, name: str, max_bytes: int) -> "Document":
 def read_regular_file(path: Path, *, name: str, max_bytes: int) -> bytes:
     """The bytes of a regular file. Raises UnreadableSource for anything else."""
     try:
-        # Without O_NONBLOCK the open itself would wait for the other end of a pipe.
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY)
+        with open_regular_file(path) as stream:
+            size = os.fstat(stream.fileno()).st_size
+            if size > max_bytes:
+                raise UnreadableSource(name, too_large(size, max_bytes))
+            data = stream.read(max_bytes + 1)
     except (OSError, ValueError) as error:
         raise UnreadableSource(name, reason_of(error)) from error
-    with open(descriptor, "rb") as stream:
-        status = os.fstat(descriptor)
-        if not stat.S_ISREG(status.st_mode):
-            raise UnreadableSource(name, "it is not a regular file")
-        if status.st_size > max_bytes:
-            raise UnreadableSource(name, too_large(status.st_size, max_bytes))
-        try:
-            data = stream.read(max_bytes + 1)
-        except OSError as error:
-            raise UnreadableSource(name, reason_of(error)) from error
     if len(data) > max_bytes:
         raise UnreadableSource(name, too_large(len(data), max_bytes))
     return data
+
+
+def open_regular_file(path: Path) -> FileIO:
+    """Open for reading. Raises OSError, at once, for a pipe, a device or a folder."""
+    # Without O_NONBLOCK the open itself would wait for the other end of a pipe.
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(errno.ENXIO, "it is not a regular file")
+    return FileIO(descriptor)
 
 
 def too_large(size: int, limit: int) -> str:
@@ -119,7 +123,7 @@ def reason_of(error: Exception) -> str:
         return "permission denied"
     if number == errno.ELOOP:
         return "its symbolic links go in a circle"
-    if number == errno.ENXIO:
+    if number in (errno.ENXIO, errno.EISDIR):
         return "it is not a regular file"
     text = error.strerror if isinstance(error, OSError) else None
     return (text or str(error) or type(error).__name__).lower()

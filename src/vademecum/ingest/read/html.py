@@ -16,7 +16,7 @@ from vademecum.ingest.read.html_writer import HtmlWriter
 if TYPE_CHECKING:
     from lxml.etree import _Element as Element
 
-_LEAST_TEXT = 60
+_LEAST_TEXT = 20
 _LEAST_SHARE = 0.25
 # libxml2 gives up at this nesting and forgets the rest of the page.
 _TOO_DEEP = "Excessive depth"
@@ -44,11 +44,14 @@ def read_html(text: str, *, base: str | None = None) -> Content:
     body = root.find("body")
     body = root if body is None else body
     main = _main(body)
-    heading = _heading(body, main)
-    title = _title(root, heading, str(metadata.pop("site_name", "")))
+    heading = _heading(main)
+    title = heading or _title(root, _heading(body, alone=True), str(metadata.pop("site_name", "")))
+    metadata.pop("site_name", None)
     markdown = _markdown(body, main, base)
-    if heading and not re.search("^# ", markdown, re.M) and heading not in markdown[:300]:
-        markdown = f"# {heading}\n\n{markdown}" if markdown else ""
+    heading = heading or _heading(body, alone=True)
+    headings = re.findall("^(#+) (.*)$", markdown, re.M)
+    if heading and markdown and all(mark != "#" and text != heading for mark, text in headings):
+        markdown = f"# {heading}\n\n{markdown}"
     return Content(title=clean_text(title), text=clean_text(markdown), metadata=metadata)
 
 
@@ -77,7 +80,7 @@ def _parse(text: str) -> "Element | None":
 
 def _markdown(body: "Element", main: "Element | None", base: str | None) -> str:
     """The main content; where that leaves nearly nothing, ever more of the page."""
-    enough = min(_LEAST_TEXT, nonlink_length(body) // 2)
+    enough = max(1, min(_LEAST_TEXT, nonlink_length(body) // 2))
     markdown = ""
     for root, drops in (
         (main, lambda el: is_noise(el, inside_main=True)),
@@ -86,7 +89,7 @@ def _markdown(body: "Element", main: "Element | None", base: str | None) -> str:
     ):
         if root is not None:
             markdown = HtmlWriter(base, drops).write(root)
-            if len(markdown) > enough:
+            if len(re.sub("^#.*$", "", markdown, flags=re.M).strip()) >= enough:
                 break
     return markdown
 
@@ -155,14 +158,12 @@ def _narrowed(main: "Element") -> "Element":
     return main
 
 
-def _heading(body: "Element", main: "Element | None") -> str:
-    """The page's own first-level heading."""
-    for root in (main, body):
-        if root is not None:
-            texts = [text for h1 in root.iter("h1") if (text := plain_text(h1))]
-            if texts and (root is main or len(texts) == 1):
-                return plain_title(texts[0])
-    return ""
+def _heading(root: "Element | None", *, alone: bool = False) -> str:
+    """The first heading of the first level; if it is to stand `alone`, the only one."""
+    if root is None:
+        return ""
+    texts = [text for h1 in root.iter("h1") if (text := plain_text(h1).rstrip("¶§ "))]
+    return plain_title(texts[0]) if texts and (len(texts) == 1 or not alone) else ""
 
 
 _SEPARATORS = re.compile(r"\s+[|—–·»«:•/\\-]+\s+|\s*[|»·]\s*|\s::\s")

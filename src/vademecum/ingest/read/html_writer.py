@@ -147,15 +147,16 @@ class HtmlWriter:
         return f"**{label}:** {text}" if label else text
 
     def block(self, text: str) -> None:
-        if self.label:
-            text = (
-                self.labelled(text)
-                if text[0].isalpha()
-                else f"{self.labelled('').strip()}\n\n{text}"
-            )
+        self.lone_label()
         self.frames[-1].blocks.append(text)
 
+    def lone_label(self) -> None:
+        """The word of a callout that begins with something else than a paragraph."""
+        if self.label:
+            self.frames[-1].blocks.append(self.labelled("").rstrip())
+
     def push(self, kind: str, element: "Element") -> bool:
+        self.lone_label()
         if len(self.frames) < _DEEPEST or kind in ("table", "cell"):
             self.frames.append(_Frame(kind, element))
             self.pieces = self.frames[-1].pieces

@@ -15,7 +15,8 @@ _SETEXT = re.compile(r" {0,3}(={2,}|-{2,})[ \t]*$")
 _NOT_SETEXT = re.compile(
     r"\s*(?:[-*+][ \t]|\d+[.)][ \t]|#{1,6}[ \t]|>|\||```|~~~|:::|</?\w)|    |\t"
 )
-_ATX = re.compile(r"^(#{1,6})[ \t]+(.*?)(?:[ \t]+#+)?[ \t]*$")
+_ATX = re.compile(r"^(#{1,6})[ \t]+(.*)$")
+_CLOSING_HASHES = re.compile(r"(?:^|[ \t]+)#+[ \t]*$")
 _ATTRIBUTES = re.compile(
     r"[ \t]*(?:\{:?[ \t]*[#.][^{}\n]*\}|\{#[^{}\n]*\}|\\?\[\[[\w-]+\]\])[ \t]*$"
 )
@@ -269,7 +270,8 @@ def _atx(line: str) -> str:
     match = _ATX.match(line)
     if match is None:
         return line
-    return f"{match[1]} {_ATTRIBUTES.sub('', match[2]).strip()}".rstrip()
+    text = _CLOSING_HASHES.sub("", _ATTRIBUTES.sub("", match[2]))
+    return f"{match[1]} {text.strip()}".rstrip()
 
 
 def _first_heading(blocks: list[Block]) -> str:

@@ -283,14 +283,14 @@ _UNSHOWN = [(_opening(name), _closing(name)) for name in ("script", "style", "sv
 _KNOWN_TAGS = word_set(
     """
     a abbr address article aside b big blockquote body br button caption center cite code col
-    colgroup dd del details dfn div dl dt em figcaption figure font footer h1 h2 h3 h4 h5 h6 header hr
-    html i iframe img input ins kbd label li main mark nav nobr ol p picture q s samp script
+    colgroup dd del details dfn div dl dt em figcaption figure font footer h1 h2 h3 h4 h5 h6 header
+    hr html i iframe img input ins kbd label li main mark nav nobr ol p picture q s samp script
     section small source span strike strong style sub summary sup svg table tbody td tfoot th
     thead time tr tt u ul var video wbr
     """
 )
 _TAG = re.compile(rf"</?({'|'.join(_KNOWN_TAGS)})(?:\s[^<>]*)?/?>", re.I)
-_COMPONENT = re.compile(r"</?([A-Z][\w.]*)((?:[^<>{}]|\{[^{}]*\}|\{\{[^{}]*\}\})*?)/?>|</?>")
+_COMPONENT = re.compile(r"</?([A-Z][\w.]*)((?:[^<>{}]|\{(?:[^{}]|\{[^{}]*\})*\})*?)/?>|</?>")
 _ANCHOR = re.compile(
     r"<a\s[^<>]*?href\s*=\s*[\"']?([^\"'\s<>]*)[\"']?[^<>]*>(.{0,500}?)</a\s*>", re.S | re.I
 )

@@ -83,7 +83,7 @@ def _without_running_lines(pages: Sequence[list[str]]) -> list[list[str]]:
         near = set().union(*shapes[max(0, i - 2) : i], *shapes[i + 1 : i + 3])
         here = {s for s in shapes[i] & near if seen[s] >= 3 and re.search(r"[^\W\d_]{3}", s)}
         result.append(_strip_edges(lines, everywhere | here))
-    return result
+    return result if any(result) else stripped  # forms are alike all over
 
 
 def _edges(lines: list[str]) -> list[str]:

@@ -21,7 +21,7 @@ _SETTINGS: dict[str, Any] = {
     "warning_stream": False,
     "input_encoding": "unicode",
     "line_length_limit": 1_000_000,
-    "doctitle_xform": True,
+    "doctitle_xform": False,
     "sectsubtitle_xform": False,
     "docinfo_xform": True,
     "syntax_highlight": "none",
@@ -60,8 +60,8 @@ def _learn(text: str) -> None:
 
 
 def _built_in_directive(name: str) -> bool:
-    # Code blocks of docutils refuse the options that Sphinx has for them.
-    return name in _DIRECTIVES and name not in _CODE
+    # docutils has poorer namesakes of some that Sphinx extends.
+    return name in _DIRECTIVES and (name == "role" or _directive_for(name) is _Kept)
 
 
 def _built_in_role(name: str) -> bool:
@@ -82,7 +82,7 @@ class _Kept(Directive):
     """A directive of unknown meaning: its argument and content are text."""
 
     has_content = True
-    optional_arguments = 1000
+    optional_arguments = 1
     final_argument_whitespace = True
     option_spec = _AnyOption()
 
@@ -124,14 +124,20 @@ class _Dropped(_Kept):
         return []
 
 
+_STYLE = re.compile("[a-z][a-z0-9 _-]*")
+
+
 class _Signature(_Kept):
     """Describes functions, options and the like: each line of the argument is one."""
 
     def run(self) -> list[nodes.Node]:
+        if self.name == "class" and not self.content and _STYLE.fullmatch(self.argument()):
+            return []  # docutils' own directive of this name
         described = nodes.container(classes=["vade-api"])
         for line in self.argument().replace("\\\n", " ").split("\n"):
             if line.strip():
-                described += nodes.inline(line, line.strip(), classes=["vade-signature"])
+                text = " ".join(line.split())
+                described += nodes.inline(line, text, classes=["vade-signature"])
         described += self.parsed()
         return [described]
 
@@ -146,7 +152,7 @@ class _Version(_Kept):
     }
 
     def run(self) -> list[nodes.Node]:
-        version, _, rest = self.argument().partition(" ")
+        version, rest = [*self.argument().split(None, 1), "", ""][:2]
         first = nodes.paragraph("", f"{self.words[self.name.lower()]} {version}")
         parsed = self.parsed()
         if rest.strip():
@@ -172,7 +178,7 @@ class _Contents(_Kept):
 class _SeeAlso(_Kept):
     def run(self) -> list[nodes.Node]:
         title = nodes.paragraph(
-            "", "", nodes.strong("", self.name.replace("also", " also").title())
+            "", "", nodes.strong("", self.name.replace("also", " also").capitalize())
         )
         if self.argument():
             title += [nodes.Text(" "), *self.inline(self.argument())]

@@ -26,7 +26,7 @@ class RstWriter:
         self.depth = 0
 
     def write(self, document: nodes.document) -> str:
-        return "\n\n".join(self.blocks(document, 1))
+        return "\n\n".join(self.blocks(document, 0))
 
     def blocks(self, parent: nodes.Element, level: int) -> Blocks:
         self.depth += 1
@@ -56,11 +56,10 @@ class RstWriter:
         if isinstance(node.parent, (nodes.topic, nodes.sidebar, nodes.Admonition, nodes.table)):
             return [f"**{text}**"]
         self.title = self.title or text
-        return [f"{'#' * min(6, level)} {text}"]
+        return [f"{'#' * max(1, min(6, level))} {text}"]
 
     def section(self, node: nodes.Element, level: int) -> Blocks:
-        deeper = 0 if isinstance(node.parent, nodes.document) and not self.title else 1
-        return self.blocks(node, level + deeper)
+        return self.blocks(node, level + 1)
 
     def paragraph(self, node: nodes.Element, level: int) -> Blocks:
         return [_tidy(self.inlines(node))]
@@ -113,13 +112,17 @@ class RstWriter:
         for child in node.children:
             assert isinstance(child, nodes.Element)
             if isinstance(child, (nodes.term, nodes.field_name, nodes.option_group)):
-                terms.append(_bold(_tidy(self.inlines(child))))
+                is_option = isinstance(child, nodes.option_group)
+                words = child.astext() if is_option else self.inlines(child)
+                terms.append(_bold(_tidy(words)))
             elif not isinstance(child, nodes.classifier):
                 blocks += self.blocks(child, level)
         return _item(_with_term(", ".join(terms), blocks), "- ")
 
     def field_list(self, node: nodes.Element, level: int) -> Blocks:
-        if isinstance(node.parent, nodes.document) or isinstance(node, nodes.docinfo):
+        above = node.parent
+        opens_page = isinstance(above, nodes.section) and above.index(node) == 1 and level == 1
+        if isinstance(above, nodes.document) or isinstance(node, nodes.docinfo) or opens_page:
             for child in node.children:
                 self.declare(child)
             return []

@@ -59,69 +59,58 @@ CREATE TRIGGER chunk_terms_inserted AFTER INSERT ON chunk_terms
 CREATE TRIGGER chunk_terms_deleted AFTER DELETE ON chunk_terms
     REFERENCING OLD TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION count_terms();
 
--- The best chunks of a collection for the terms of a query, best first.
+-- The best chunks for the terms of a query, best first. Terms come rarest first, each with its
+-- weight and the number of chunks that hold it.
 --
 -- Exact top-k without scoring every posting (after MaxScore, Turtle & Flood 1995): candidates are
 -- the chunks that hold one of the rarest terms; a chunk that holds none of them scores at most the
--- sum of the other terms' weights, since a saturated frequency is below 1. When the k-th score
--- reaches that bound nothing better can be left out; else the net is cast four times wider.
--- A query over more than `ceiling` postings stops there: what could still be missed then holds only
--- the query's most frequent terms.
+-- sum of the other terms' weights, since a saturated frequency is below 1. When the last score
+-- wanted reaches that bound nothing better can be left out; else the net is cast four times wider.
+-- A net of more than `ceiling` postings is not cast: what could be missed then holds only the
+-- query's most frequent terms.
 CREATE FUNCTION lexical_hits(
-    collection integer, query_terms text[], query_counts real[], keyword text, hit_limit integer,
-    ceiling integer
+    term_ids integer[], term_weights real[], term_chunks integer[], keyword text,
+    hit_limit integer, ceiling integer
 ) RETURNS TABLE (chunk_id uuid, score double precision)
 LANGUAGE plpgsql STABLE
 SET enable_seqscan = off
 AS $$
 DECLARE
-    ids     integer[];
-    sums    bigint[];
-    bounds  double precision[];
-    query   sparsevec;
-    cap     bigint := 1000;
-    take    integer;
-    ids_in  integer[];
-    found   uuid[];
-    scores  double precision[];
+    query  sparsevec;
+    rest   real := (SELECT sum(w) FROM unnest(term_weights) AS w);
+    cap    bigint := 1000;
+    postings  bigint := 0;
+    taken  integer := 0;
+    net    integer[];
+    found  uuid[];
+    scores double precision[];
 BEGIN
-    SELECT array_agg(w.id ORDER BY w.place),
-           array_agg(w.postings ORDER BY w.place),
-           array_agg(w.rest ORDER BY w.place),
-           ('{' || string_agg(w.id || ':' || w.weight, ',') || '}/1000000000')::sparsevec
-      INTO ids, sums, bounds, query
-      FROM (SELECT x.id, x.weight, row_number() OVER rarest AS place,
-                   sum(x.chunk_count) OVER rarest AS postings,
-                   sum(x.weight) OVER () - sum(x.weight) OVER rarest AS rest
-              FROM (SELECT t.id, t.chunk_count,
-                           (q.n * ln(1 + (s.chunk_count - t.chunk_count + 0.5)
-                                       / (t.chunk_count + 0.5)))::real AS weight
-                      FROM unnest(query_terms, query_counts) AS q (term, n)
-                      JOIN terms t ON t.collection_id = collection AND t.term = q.term
-                      JOIN lexical_statistics s ON s.collection_id = collection
-                     WHERE t.chunk_count > 0) x
-            WINDOW rarest AS (ORDER BY x.chunk_count, x.id ROWS UNBOUNDED PRECEDING)) w;
-    IF ids IS NULL THEN
-        RETURN;
-    END IF;
+    SELECT ('{' || string_agg(t.id || ':' || t.weight, ',') || '}/1000000000')::sparsevec INTO query
+      FROM unnest(term_ids, term_weights) AS t (id, weight);
     LOOP
-        SELECT greatest(1, count(*)) INTO take FROM unnest(sums) AS s WHERE s <= cap;
-        ids_in := ids[1:take];
-        SELECT array_agg(h.id ORDER BY h.score DESC, h.id), array_agg(h.score ORDER BY h.score DESC, h.id)
+        WHILE taken < cardinality(term_ids)
+              AND (taken = 0 OR postings + term_chunks[taken + 1] <= cap) LOOP
+            taken := taken + 1;
+            postings := postings + term_chunks[taken];
+            rest := rest - term_weights[taken];
+        END LOOP;
+        net := term_ids[1:taken];
+        SELECT array_agg(h.id ORDER BY h.score DESC, h.id),
+               array_agg(h.score ORDER BY h.score DESC, h.id)
           INTO found, scores
           FROM (SELECT c.chunk_id AS id, -(c.weights <#> query) AS score
                   FROM chunk_terms c
-                 WHERE c.term_ids && ids_in
+                 WHERE c.term_ids && net
                    AND (keyword IS NULL OR EXISTS (
-                        SELECT FROM document_chunks d JOIN crawled_documents p ON p.id = d.document_id
-                         WHERE d.id = c.chunk_id
-                           AND p.content_tsv @@ plainto_tsquery('english', keyword)))
+                        SELECT FROM document_chunks k JOIN crawled_documents d ON d.id = k.document_id
+                         WHERE k.id = c.chunk_id
+                           AND d.content_tsv @@ plainto_tsquery('english', keyword)))
                  ORDER BY 2 DESC, 1
                  LIMIT hit_limit) h;
-        EXIT WHEN take = cardinality(ids)
-               OR scores[hit_limit] >= bounds[take]
-               OR sums[take + 1] > ceiling;
-        cap := greatest(cap * 4, sums[take + 1]);
+        EXIT WHEN taken = cardinality(term_ids)
+               OR scores[hit_limit] >= rest
+               OR postings + term_chunks[taken + 1] > ceiling;
+        cap := greatest(cap * 4, postings + term_chunks[taken + 1]);
     END LOOP;
     RETURN QUERY SELECT * FROM unnest(found, scores);
 END $$;

@@ -16,8 +16,20 @@ WITH made AS (
 )
 SELECT * FROM made;
 
--- name: set_collection_space
-UPDATE collections SET space_id = %(space)s, updated_at = now() WHERE id = %(collection)s;
+-- name: settle_spaces
+-- A collection is searched in a space once every document that can be found is embedded in it; one
+-- that cannot be processed does not hold up the others. A recipe ends with the key of its space.
+UPDATE collections c SET space_id = s.id, updated_at = now()
+  FROM embedding_spaces s
+ WHERE c.space_id IS DISTINCT FROM s.id
+   AND EXISTS (SELECT FROM crawled_documents d
+                WHERE d.collection_id = c.id AND right(d.recipe, length(s.key)) = s.key)
+   AND NOT EXISTS (SELECT FROM crawled_documents d
+                    WHERE d.collection_id = c.id
+                      AND (d.recipe IS NULL OR right(d.recipe, length(s.key)) <> s.key)
+                      AND EXISTS (SELECT FROM document_chunks k WHERE k.document_id = d.id)
+                      AND NOT EXISTS (SELECT FROM processing_queue q
+                                       WHERE q.document_id = d.id AND q.status = 'failed'));
 
 -- name: set_collection_profile
 UPDATE collections SET profile = %(profile)s, updated_at = now() WHERE id = %(collection)s;

@@ -51,17 +51,18 @@ SELECT id, file_path, source_hash, recipe, needs_processing
 -- name: document_contents
 -- What a worker needs to split documents; `path` and `title` as they are now.
 SELECT d.id, d.collection_id, c.name AS collection, c.profile, c.embedder, d.path, d.url,
-       d.title, d.format, d.content AS text, d.content_hash, d.recipe, d.source_hash, d.metadata
+       d.title, d.format, d.content AS text, d.content_hash, d.recipe, d.source_hash, d.metadata,
+       d.updated_at
   FROM crawled_documents d JOIN collections c ON c.id = d.collection_id
  WHERE d.id = ANY (%(ids)s)
  ORDER BY d.id;
 
 -- name: lock_documents
--- Of these documents, those whose content is still what the worker split.
+-- Of these documents, those that are still as the worker took them up.
 SELECT d.id
   FROM crawled_documents d
-  JOIN unnest(%(ids)s::integer[], %(hashes)s::text[], %(titles)s::text[]) AS w (id, hash, title)
-    ON w.id = d.id AND w.hash = d.content_hash AND w.title = d.title
+  JOIN unnest(%(ids)s::integer[], %(times)s::timestamptz[]) AS w (id, updated_at)
+    ON w.id = d.id AND w.updated_at = d.updated_at
  ORDER BY d.id
    FOR UPDATE OF d;
 
@@ -79,4 +80,5 @@ SELECT id FROM crawled_documents
 SELECT path FROM crawled_documents WHERE id = %(document)s;
 
 -- name: forget_recipe
-UPDATE crawled_documents SET recipe = NULL, needs_processing = true WHERE id = ANY (%(ids)s);
+UPDATE crawled_documents SET recipe = NULL, needs_processing = true, updated_at = now()
+ WHERE id = ANY (%(ids)s);

@@ -43,12 +43,15 @@ UPDATE processing_queue
 SELECT DISTINCT worker FROM processing_queue WHERE status = 'processing' AND worker IS NOT NULL;
 
 -- name: return_lost_jobs
--- Jobs whose lease ran out, or whose worker is known to be dead, wait again; a document that too
--- many workers died on has failed. Where a newer job of the document waits, that one is enough.
+-- Jobs whose lease ran out, or whose worker is dead or does not know of them, wait again; a document
+-- that too many workers died on has failed. Where a newer job of the document waits, that one is
+-- enough.
 WITH lost AS (
     SELECT id, document_id, operation, attempts - failures AS deaths
       FROM processing_queue
-     WHERE status = 'processing' AND (leased_until < now() OR worker = ANY (%(dead)s))
+     WHERE status = 'processing'
+       AND (leased_until < now() OR worker = ANY (%(dead)s)
+            OR worker = %(worker)s AND id <> ALL (%(held)s::integer[]))
        FOR UPDATE SKIP LOCKED
 ), superseded AS (
     DELETE FROM processing_queue q USING lost l
@@ -64,33 +67,34 @@ UPDATE processing_queue q
   FROM lost l
  WHERE q.id = l.id AND q.id NOT IN (SELECT id FROM superseded);
 
--- name: give_back_jobs
--- A worker that stops in good order returns what it has not done; it counts as no attempt.
+-- name: drop_superseded_jobs
+-- Before jobs wait again: where a newer job of the document waits, that one is enough.
 DELETE FROM processing_queue q
- WHERE q.id = ANY (%(ids)s) AND q.status = 'processing' AND q.worker = %(worker)s
+ WHERE (%(ids)s::integer[] IS NULL OR q.id = ANY (%(ids)s))
+   AND q.status = 'processing' AND q.worker = %(worker)s
    AND EXISTS (SELECT FROM processing_queue n WHERE n.document_id = q.document_id
                   AND n.operation = q.operation AND n.status = 'pending');
 
--- name: give_back_remaining_jobs
+-- name: give_back_jobs
+-- What a worker has not done and will not do now; it counts as no attempt.
 UPDATE processing_queue
    SET status = 'pending', attempts = attempts - 1, worker = NULL, leased_until = NULL
- WHERE id = ANY (%(ids)s) AND status = 'processing' AND worker = %(worker)s;
+ WHERE (%(ids)s::integer[] IS NULL OR id = ANY (%(ids)s))
+   AND status = 'processing' AND worker = %(worker)s;
 
 -- name: complete_jobs
 UPDATE processing_queue
    SET status = 'done', completed_at = now(), leased_until = NULL, error_message = NULL
- WHERE id = ANY (%(ids)s);
+ WHERE id = ANY (%(ids)s) AND status = 'processing' AND worker = %(worker)s;
 
--- name: fail_job
+-- name: fail_jobs
 -- Later again, each time twice as long; after the last attempt it has failed.
 UPDATE processing_queue
    SET failures = failures + 1, error_message = %(error)s, worker = NULL, leased_until = NULL,
        status = CASE WHEN failures + 1 >= %(max_failures)s THEN 'failed' ELSE 'pending' END,
        completed_at = CASE WHEN failures + 1 >= %(max_failures)s THEN now() END,
        available_at = now() + make_interval(secs => %(back_off)s * 2 ^ failures)
- WHERE id = %(id)s AND status = 'processing'
-   AND NOT EXISTS (SELECT FROM processing_queue n WHERE n.document_id = processing_queue.document_id
-                      AND n.operation = processing_queue.operation AND n.status = 'pending');
+ WHERE id = ANY (%(ids)s) AND status = 'processing' AND worker = %(worker)s;
 
 -- name: open_jobs
 -- What is left to do: waiting, in work, and failed; and when the next one is due.

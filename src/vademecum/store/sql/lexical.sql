@@ -1,6 +1,9 @@
 -- name: add_terms
+-- None where the collection was deleted meanwhile.
 INSERT INTO terms (collection_id, term)
-SELECT %(collection)s, t FROM unnest(%(terms)s::text[]) AS t ORDER BY t
+SELECT c.id, t FROM collections c, unnest(%(terms)s::text[]) AS t
+ WHERE c.id = %(collection)s
+ ORDER BY t
 ON CONFLICT (collection_id, term) DO NOTHING;
 
 -- name: term_ids
@@ -22,14 +25,34 @@ COPY chunk_terms (chunk_id, collection_id, length, term_ids, weights) FROM STDIN
 -- name: delete_chunk_terms
 DELETE FROM chunk_terms WHERE chunk_id = ANY (%(chunks)s);
 
+-- name: delete_terms_of_documents
+DELETE FROM chunk_terms t USING document_chunks k
+ WHERE k.id = t.chunk_id AND k.document_id = ANY (%(documents)s);
+
+-- name: delete_terms_of_collection
+DELETE FROM chunk_terms WHERE collection_id = %(collection)s;
+
 -- name: lexical_weights
 SELECT chunk_id, length, weights FROM chunk_terms WHERE collection_id = %(collection)s;
 
 -- name: update_lexical_weights
 UPDATE chunk_terms SET weights = %(weights)s WHERE chunk_id = %(chunk)s;
 
+-- name: known_terms
+-- The terms of a query that the collection holds, with what their weights follow from.
+SELECT t.term, t.id, t.chunk_count, s.chunk_count AS chunks
+  FROM terms t JOIN lexical_statistics s ON s.collection_id = t.collection_id
+ WHERE t.collection_id = %(collection)s AND t.term = ANY (%(terms)s) AND t.chunk_count > 0
+ ORDER BY t.chunk_count, t.id;
+
 -- name: lexical_hits
 -- Chunks by BM25, best first; see the function for how it stays exact.
 SELECT chunk_id, score
-  FROM lexical_hits(%(collection)s::integer, %(terms)s::text[], %(counts)s::real[],
+  FROM lexical_hits(%(ids)s::integer[], %(weights)s::real[], %(chunks)s::integer[],
                     %(keyword)s::text, %(limit)s::integer, %(ceiling)s::integer);
+
+-- name: lexical_scores
+-- The BM25 scores of given chunks, and the documents they belong to.
+SELECT k.id AS chunk_id, k.document_id, -(t.weights <#> %(query)s) AS score
+  FROM document_chunks k JOIN chunk_terms t ON t.chunk_id = k.id
+ WHERE k.collection_id = %(collection)s AND k.id = ANY (%(candidates)s);
