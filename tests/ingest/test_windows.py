@@ -16,8 +16,8 @@ WORDPIECE: Tokenizer = LocalEmbedder(home=Path("unused")).tokenizer
 TOKENIZERS = [WORDPIECE, WordTokenizer()]
 
 WORDS = """
-    a the Session of café pg_stat_activity e.g. end. End! 日本語 文章です。 🙂 x😀y `code` | - \u200b
-    antidisestablishmentarianism xxxxxxxxxxxxxxxxxxxxxxxx
+    a the Session of café pg_stat_activity e.g. end. End! 日本語 文章です。 🙂 x😀y `code` | -
+    \u200b antidisestablishmentarianism xxxxxxxxxxxxxxxxxxxxxxxx
 """
 pieces = st.sampled_from([*WORDS.split(), "\n", "\n\n"])
 texts = st.one_of(st.builds(" ".join, st.lists(pieces, max_size=250)), st.text(max_size=300))

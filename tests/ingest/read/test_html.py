@@ -72,7 +72,8 @@ def test_elements(html: str, markdown: str) -> None:
         ("<pre class='highlight'><code data-lang='ruby'>x</code></pre>", "```ruby\nx\n```"),
         ("<pre>a<br>b</pre>", "```\na\nb\n```"),
         ("<pre>x ``` y</pre>", "````\nx ``` y\n````"),
-        ("<pre><span class=linenos>1</span>a\n<span class=linenos>2</span>b</pre>", "```\na\nb\n```"),
+        ("<pre><span class=linenos>1</span>a\n<span class=linenos>2</span>b</pre>",
+         "```\na\nb\n```"),
         ("<table class=highlighttable><tr><td class=linenos><pre>1\n2</pre></td>"
          "<td class=code><pre>a\nb</pre></td></tr></table>", "```\na\nb\n```"),
         ("<pre>&gt;&gt;&gt; 1 &lt; 2</pre>", "```python\n>>> 1 < 2\n```"),

@@ -81,7 +81,8 @@ def test_title_from_the_name(name: str, title: str) -> None:
 def test_yaml_front_matter() -> None:
     document = read(
         "---\ntitle: A\ndate: 2024-05-06\nat: 2024-05-06T07:08:09Z\ntags: [x, 1, 1.5, null]\n"
-        "deep: {a: {b: !!set {c}}}\nbig: 123456789012345678901234567890\nnot: .nan\n3: three\n---\n\nBody\n"
+        "deep: {a: {b: !!set {c}}}\n"
+        "big: 123456789012345678901234567890\nnot: .nan\n3: three\n---\n\nBody\n"
     )
     assert document.text == "Body"
     assert document.metadata == {
@@ -113,7 +114,8 @@ def test_broken_front_matter_gives_what_it_can_and_says_so() -> None:
     "front",
     [
         "a: &a [*a]",
-        "a: &a [x,x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b]\n"
+        "a: &a [x,x,x,x,x,x,x,x,x]\n"
+        "b: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b]\n"
         "d: &d [*c,*c,*c,*c,*c,*c,*c]\ne: [*d,*d,*d,*d,*d,*d]",
         "a: !!python/object/apply:os.system [true]",
         "a: 2024-13-45",

@@ -108,7 +108,7 @@ def test_markup(markup: str, markdown: str) -> None:
 def test_signatures_are_headings_over_their_description() -> None:
     document = read(
         "Title\n=====\n\nSection\n-------\n\n.. py:class:: A(x)\n\n   An A.\n\n"
-        "   .. py:method:: run(a, \\\n                      b)\n                  run()\n\n      Runs.\n"
+        "   .. py:method:: run(a, \\\n         b)\n                  run()\n\n      Runs.\n"
     )
     assert document.text == (
         "# Title\n\n## Section\n\n### A(x)\n\nAn A.\n\n"
