@@ -360,7 +360,7 @@ class App:
 
     async def delete_collection(self, name: str) -> None:
         target = await self.collection(name)
-        async with self.database.connection() as connection:
+        async with self.database.transaction() as connection:
             await collections.delete(connection, target.id)
 
     # --- backends ---------------------------------------------------------------------------

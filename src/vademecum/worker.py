@@ -22,7 +22,7 @@ from vademecum.store.db import Database
 from vademecum.store.documents import StoredDocument
 from vademecum.store.jobs import Job, OpenJobs
 from vademecum.store.lexical import Lexicon
-from vademecum.types import CollectionId, SpaceId, Vector
+from vademecum.types import CollectionId, DocumentId, EmbeddingSpace, SpaceId, Vector
 
 BATCH_JOBS = 64
 """Documents taken up together: enough that equal lengths are embedded together."""
@@ -81,8 +81,9 @@ class Worker:
         self._notice = notice
         self._report = progress
         self._lexicon = Lexicon()
+        self._name = jobs.new_worker()
         self._leased: dict[int, Job] = {}
-        self._touched: dict[CollectionId, tuple[SpaceId | None, str]] = {}
+        self._touched: set[CollectionId] = set() if collection is None else {collection}
         self._noticed: set[str] = set()
         self.progress = Progress()
 
@@ -98,7 +99,7 @@ class Worker:
                 await self._run(limit=limit, wait=wait)
             finally:
                 # Shielded: also a cancelled drain leaves the queue and the indexes in order.
-                await asyncio.shield(self._finish())
+                await asyncio.shield(self._database.retry(self._finish, tries=3))
         return self.progress
 
     async def _run(self, *, limit: int | None, wait: bool) -> None:
@@ -118,7 +119,7 @@ class Worker:
         taken = 0
         while limit is None or taken < limit:
             size = BATCH_JOBS if limit is None else min(BATCH_JOBS, limit - taken)
-            batches = await self._database.retry(partial(self._take, size))
+            batches = await self._take(size)
             taken += sum(len(batch.jobs) for batch in batches)
             for batch in batches:
                 await to_embed.put(batch)
@@ -152,10 +153,9 @@ class Worker:
     # --- the stages -------------------------------------------------------------------------
 
     async def _take(self, size: int) -> list[_Batch]:
-        async with self._database.connection() as connection:
-            leased = await jobs.lease(connection, limit=size, collection=self._collection)
-            self._leased.update({job.id: job for job in leased})
-            stored = await documents.contents(connection, [job.document_id for job in leased])
+        # Each step is tried again by itself: jobs once leased must not be forgotten.
+        leased = await self._database.retry(partial(self._lease, size))
+        stored = await self._database.retry(partial(self._contents, leased))
         by_document = {document.id: document for document in stored}
         by_collection: dict[CollectionId, list[tuple[Job, StoredDocument]]] = {}
         for job in leased:
@@ -165,6 +165,18 @@ class Worker:
             else:
                 by_collection.setdefault(document.collection_id, []).append((job, document))
         return [await self._prepare(group) for group in by_collection.values()]
+
+    async def _lease(self, size: int) -> list[Job]:
+        async with self._database.connection() as connection:
+            leased = await jobs.lease(
+                connection, self._name, limit=size, collection=self._collection
+            )
+        self._leased.update({job.id: job for job in leased})
+        return leased
+
+    async def _contents(self, leased: Sequence[Job]) -> list[StoredDocument]:
+        async with self._database.connection() as connection:
+            return await documents.contents(connection, [job.document_id for job in leased])
 
     async def _prepare(self, group: Sequence[tuple[Job, StoredDocument]]) -> _Batch:
         first = group[0][1]
@@ -179,13 +191,19 @@ class Worker:
             else:
                 batch.work.append((job, prepared))
         if embedder is not None:
-            async with self._database.connection() as connection:
-                batch.space = await embeddings.space_id(connection, embedder.space)
-                batch.known = await process.reusable(
-                    connection, batch.space, [d.id for _, d in group if d.recipe is not None]
-                )
-        self._touched[first.collection_id] = (batch.space, batch.recipe)
+            kept = [document.id for _, document in group if document.recipe is not None]
+            batch.space, batch.known = await self._database.retry(
+                partial(self._reusable, embedder.space, kept)
+            )
+        self._touched.add(first.collection_id)
         return batch
+
+    async def _reusable(
+        self, space: EmbeddingSpace, kept: Sequence[DocumentId]
+    ) -> tuple[SpaceId, dict[bytes, Vector]]:
+        async with self._database.connection() as connection:
+            number = await embeddings.space_id(connection, space)
+            return number, await process.reusable(connection, number, kept)
 
     async def _embed(self, batch: _Batch) -> None:
         if batch.embedder is None:
@@ -220,7 +238,8 @@ class Worker:
             return await process.swap(
                 connection,
                 batch.prepared,
-                jobs_done=batch.jobs,
+                worker=self._name,
+                taken=batch.jobs,
                 known=batch.known,
                 made=batch.made,
                 space=batch.space,
@@ -247,10 +266,15 @@ class Worker:
     async def _fail(self, job: Job, error: Exception) -> None:
         """Put a job off, or give it up. A document that cannot be used will not be later either."""
         message = str(error) if isinstance(error, VadeError) else f"{type(error).__name__}: {error}"
-        async with self._database.connection() as connection:
-            await jobs.fail(connection, job, message, final=isinstance(error, BadInput))
+        await self._database.retry(
+            partial(self._put_off, job, message, final=isinstance(error, BadInput))
+        )
         self._leased.pop(job.id, None)
         self.progress = replace(self.progress, failed=self.progress.failed + 1)
+
+    async def _put_off(self, job: Job, message: str, *, final: bool) -> None:
+        async with self._database.connection() as connection:
+            await jobs.fail(connection, self._name, job, message, final=final)
 
     async def _open_jobs(self) -> OpenJobs:
         async with self._database.connection() as connection:
@@ -258,7 +282,7 @@ class Worker:
 
     async def _return_lost(self) -> None:
         async with self._database.connection() as connection:
-            await jobs.return_lost(connection)
+            await jobs.return_lost(connection, self._name, self._leased.values())
 
     async def _prepare_index(self) -> None:
         """Before a large first load, drop the vector index of the space that is to be filled."""
@@ -272,15 +296,11 @@ class Worker:
 
     async def _finish(self) -> None:
         async with self._database.connection() as connection:
-            if self._leased:
-                await jobs.give_back(connection, self._leased.values())
+            await jobs.give_back(connection, self._name)
             await embeddings.build_missing_indexes(connection)
-            for collection, (space, recipe) in self._touched.items():
+            for collection in self._touched:
                 await lexical.reweigh(connection, collection)
-                if space is not None and not await documents.to_reprocess(
-                    connection, collection, recipe=recipe, force=False
-                ):
-                    await collections.use_space(connection, collection, space)
+            await collections.settle_spaces(connection)
             await jobs.forget_done(connection)
 
     @contextlib.asynccontextmanager
@@ -290,13 +310,14 @@ class Worker:
                 await asyncio.sleep(jobs.LEASE_SECONDS / 3)
                 with contextlib.suppress(DatabaseUnavailable):  # the next beat comes in time
                     async with self._database.connection() as connection:
-                        await jobs.extend(connection, self._leased.values())
+                        await jobs.extend(connection, self._name, self._leased.values())
 
         beating = asyncio.create_task(beat())
         try:
             yield
         finally:
             beating.cancel()
+            await asyncio.wait([beating])
 
 
 def _split(document: StoredDocument, profile: Profile, embedder: Embedder | None) -> Prepared:

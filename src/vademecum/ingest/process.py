@@ -115,6 +115,7 @@ def prepare(
                 tokenizer=tokenizer,
                 limit=max_tokens,
                 overlap=WINDOW_OVERLAP,
+                tokens=chunk.token_count,
             )
         prepared.append(
             PreparedChunk(

@@ -17,6 +17,15 @@ POSTINGS_CEILING = 20_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Placed:
+    """A chunk's score, and where the chunk stands."""
+
+    document_id: DocumentId
+    section_id: str
+    score: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class WeightedTerms:
     """The terms of a query that a collection knows, rarest first."""
 
@@ -71,10 +80,11 @@ async def lexical_hits(
     query: WeightedTerms,
     *,
     limit: int,
+    exact: int | None = None,
     keyword: str | None = None,
     ceiling: int = POSTINGS_CEILING,
 ) -> list[Scored]:
-    """The chunks that match best, best first."""
+    """The chunks that match best, best first; the first `exact` of them are surely the best."""
     cursor = await connection.execute(
         SQL["lexical_hits"],
         {
@@ -83,6 +93,7 @@ async def lexical_hits(
             "chunks": query.chunks,
             "keyword": keyword,
             "limit": limit,
+            "exact": min(limit, exact or limit),
             "ceiling": ceiling,
         },
     )
@@ -94,8 +105,8 @@ async def lexical_scores(
     collection: CollectionId,
     query: WeightedTerms | None,
     candidates: Ids[ChunkId],
-) -> dict[ChunkId, tuple[DocumentId, float]]:
-    """The document and the BM25 score of each candidate that exists in the collection."""
+) -> dict[ChunkId, Placed]:
+    """The BM25 score and the place of each candidate that exists in the collection."""
     cursor = await connection.execute(
         SQL["lexical_scores"],
         {
@@ -104,4 +115,7 @@ async def lexical_scores(
             "candidates": list(candidates),
         },
     )
-    return {chunk: (document, score) for chunk, document, score in await cursor.fetchall()}
+    return {
+        chunk: Placed(document_id=document, section_id=section, score=score)
+        for chunk, document, section, score in await cursor.fetchall()
+    }

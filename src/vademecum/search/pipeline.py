@@ -12,7 +12,13 @@ from vademecum.errors import BadInput
 from vademecum.inference.embedder import Embedder
 from vademecum.search.boost import BOOSTABLE, boosted
 from vademecum.search.fuse import Candidate, Fused, calibrated, contributions
-from vademecum.search.lexical import WeightedTerms, lexical_hits, lexical_scores, weighted_terms
+from vademecum.search.lexical import (
+    Placed,
+    WeightedTerms,
+    lexical_hits,
+    lexical_scores,
+    weighted_terms,
+)
 from vademecum.search.snippet import snippet
 from vademecum.search.terms import query_terms
 from vademecum.store import chunks
@@ -57,7 +63,7 @@ class _Evidence:
 
     rankings: dict[str, Sequence[Scored]] = field(default_factory=dict)
     raw: dict[str, dict[ChunkId, float]] = field(default_factory=dict)
-    documents: dict[ChunkId, DocumentId] = field(default_factory=dict)
+    places: dict[ChunkId, Placed] = field(default_factory=dict)
 
 
 async def search(
@@ -69,14 +75,21 @@ async def search(
     )
     evidence = await _complete(database, collection, terms, vector, lexical, dense)
     fused = _fuse(evidence, terms, query)
-    async with database.connection() as connection:
-        stored = await chunks.by_id(connection, collection.id, [hit.chunk_id for hit in fused])
     wanted = query_terms(query.text)
-    ranked = boosted(fused, stored, wanted, query.boost)
+    if query.boost:
+        fused = boosted(fused, await _stored(database, collection, fused), wanted, query.boost)
+    best = _distinct(fused, evidence.places, query.limit)
+    stored = await _stored(database, collection, best)
     return [
-        _hit(hit, stored[hit.chunk_id], wanted, evidence)
-        for hit in _distinct(ranked, stored, query.limit)
+        _hit(hit, stored[hit.chunk_id], wanted, evidence) for hit in best if hit.chunk_id in stored
     ]
+
+
+async def _stored(
+    database: Database, collection: Collection, fused: Sequence[Fused]
+) -> Mapping[ChunkId, StoredChunk]:
+    async with database.connection() as connection:
+        return await chunks.by_id(connection, collection.id, [hit.chunk_id for hit in fused])
 
 
 async def _lexical(
@@ -88,7 +101,9 @@ async def _lexical(
         terms = await weighted_terms(connection, collection.id, query.text)
         if terms is None:
             return None, []
-        return terms, await lexical_hits(connection, terms, limit=DEPTH, keyword=query.keyword)
+        return terms, await lexical_hits(
+            connection, terms, limit=DEPTH, exact=query.limit, keyword=query.keyword
+        )
 
 
 async def _dense(
@@ -122,11 +137,10 @@ async def _complete(
 
     async def lexical_view() -> None:
         async with database.connection() as connection:
-            scores = await lexical_scores(connection, collection.id, terms, found)
-        evidence.documents = {chunk: document for chunk, (document, _) in scores.items()}
+            evidence.places = await lexical_scores(connection, collection.id, terms, found)
         if terms is not None:
             evidence.rankings["lexical"] = lexical
-            evidence.raw["lexical"] = {chunk: score for chunk, (_, score) in scores.items()}
+            evidence.raw["lexical"] = {c: placed.score for c, placed in evidence.places.items()}
 
     async def dense_view() -> None:
         if vector is None or collection.space_id is None:
@@ -154,13 +168,13 @@ def _fuse(evidence: _Evidence, terms: WeightedTerms | None, query: Query) -> lis
     candidates = [
         Candidate(
             chunk_id=chunk,
-            document_id=document,
+            document_id=place.document_id,
             scores={
                 retriever: scores.get(chunk, 0.0) * scale[retriever]
                 for retriever, scores in evidence.raw.items()
             },
         )
-        for chunk, document in evidence.documents.items()
+        for chunk, place in evidence.places.items()
         if query.threshold is None or similar.get(chunk, -1.0) >= query.threshold
     ]
     total = sum(WEIGHTS[retriever] for retriever in evidence.raw)
@@ -168,21 +182,15 @@ def _fuse(evidence: _Evidence, terms: WeightedTerms | None, query: Query) -> lis
     return calibrated(candidates, weights)
 
 
-def _distinct(
-    fused: Sequence[Fused], stored: Mapping[ChunkId, StoredChunk], limit: int
-) -> list[Fused]:
+def _distinct(fused: Sequence[Fused], places: Mapping[ChunkId, Placed], limit: int) -> list[Fused]:
     """The best chunk of each section."""
-    seen: set[tuple[int, str]] = set()
-    kept = []
+    best: dict[tuple[DocumentId, str], Fused] = {}
     for hit in fused:
-        chunk = stored.get(hit.chunk_id)
-        if chunk is None or (section := (chunk.document_id, chunk.section_id)) in seen:
-            continue
-        seen.add(section)
-        kept.append(hit)
-        if len(kept) == limit:
+        place = places[hit.chunk_id]
+        best.setdefault((place.document_id, place.section_id), hit)
+        if len(best) == limit:
             break
-    return kept
+    return list(best.values())
 
 
 def _hit(fused: Fused, chunk: StoredChunk, wanted: Mapping[str, int], evidence: _Evidence) -> Hit:

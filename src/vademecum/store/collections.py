@@ -96,6 +96,7 @@ async def use_profile(connection: Connection, collection: CollectionId, profile:
 
 async def delete(connection: Connection, collection: CollectionId) -> None:
     """The collection and all that is in it; call inside a transaction."""
+    await connection.execute(SQL["lock_documents_of_collection"], {"collection": collection})
     await lexical.delete_of_collection(connection, collection)
     await connection.execute(SQL["delete_collection"], {"collection": collection})
 

@@ -92,11 +92,15 @@ class Database:
 
         Raises DatabaseUnavailable or DatabaseTooOld.
         """
+        self.migrated = await self.retry(self._migrate, tries=6 if self._revive else 1)
+        await self._pool.open()
+
+    async def _migrate(self) -> list[str]:
         try:
             # A fresh cluster has no vector type yet, so the first connection is a plain one.
             async with await AsyncConnection.connect(self.conninfo, autocommit=True) as connection:
                 await _check_server(connection)
-                self.migrated = await migrate(connection)
+                return await migrate(connection)
         except psycopg.OperationalError as error:
             raise DatabaseUnavailable(
                 f"cannot connect to {self.shown}: {_first_line(error)}"
@@ -106,7 +110,6 @@ class Database:
                 f"{self.shown}: {_first_line(error)}",
                 hint="The user must be allowed to create tables and the extension `vector`.",
             ) from None
-        await self._pool.open()
 
     async def close(self) -> None:
         await self._pool.close()
@@ -130,7 +133,7 @@ class Database:
                 yield connection
         except PoolTimeout:
             raise DatabaseUnavailable(f"no connection to {self.shown} within 30 s") from None
-        except (psycopg.OperationalError, psycopg.InterfaceError) as error:
+        except _NOT_OURS as error:
             kind = DatabaseUnavailable if _may_pass(error) else DatabaseRefused
             raise kind(f"{self.shown}: {_first_line(error)}") from error
 
@@ -151,6 +154,15 @@ class Database:
         """A connection inside one transaction: all of it is stored, or nothing."""
         async with self.connection() as connection, connection.transaction():
             yield connection
+
+
+_NOT_OURS = (
+    psycopg.OperationalError,
+    psycopg.InterfaceError,
+    psycopg.DataError,
+    psycopg.IntegrityError,
+)
+"""What the server, the data or another writer may cause; anything else is a mistake of ours."""
 
 
 async def _configure(connection: Connection) -> None:
@@ -176,9 +188,10 @@ async def _check_server(connection: Connection) -> None:
 
 
 def _may_pass(error: psycopg.Error) -> bool:
-    """Whether the same may well work later: a lost connection, a restart, a deadlock."""
+    """Whether the same may well work later: a lost connection, a restart, a deadlock, or another
+    writer who at that moment deleted what ours refers to, or made the same."""
     state = error.sqlstate
-    return state is None or state[:2] in ("08", "40") or state.startswith(("57P", "533"))
+    return state is None or state.startswith(("08", "40", "57P", "533", "23503", "23505"))
 
 
 def _first_line(error: Exception) -> str:

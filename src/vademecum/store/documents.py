@@ -147,7 +147,9 @@ async def touch(connection: Connection, ids: Ids[DocumentId]) -> None:
 
 
 async def delete(connection: Connection, ids: Ids[DocumentId]) -> None:
-    """Documents with their chunks, vectors, postings and jobs."""
+    """Documents with their chunks, vectors, postings and jobs; call inside a transaction."""
+    # Locked first, as a swap does: two that want the same in different order stop each other.
+    await connection.execute(SQL["lock_documents_to_delete"], {"ids": list(ids)})
     await lexical.delete_of_documents(connection, ids)
     await connection.execute(SQL["delete_documents"], {"ids": list(ids)})
 

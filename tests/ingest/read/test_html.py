@@ -70,6 +70,7 @@ def test_elements(html: str, markdown: str) -> None:
         ("<div class='highlight highlight-source-shell'><pre>ls</pre></div>", "```shell\nls\n```"),
         ("<pre class=programlisting>SELECT 1</pre>", "```\nSELECT 1\n```"),
         ("<pre class='highlight'><code data-lang='ruby'>x</code></pre>", "```ruby\nx\n```"),
+        ("<pre><code>a()</code><code>b()</code></pre>", "```\na()\n\nb()\n```"),
         ("<pre>a<br>b</pre>", "```\na\nb\n```"),
         ("<pre>x ``` y</pre>", "````\nx ``` y\n````"),
         ("<pre><span class=linenos>1</span>a\n<span class=linenos>2</span>b</pre>",

@@ -163,7 +163,8 @@ def test_page_of_a_title_only() -> None:
         ('use {{< highlight promql "hl_inline=true" >}}sum(\n  x){{< /highlight >}} here',
          "use `sum( x)` here"),
         ("{% note %}\nMind.\n{% endnote %}", "Mind."),
-        ("{% highlight ruby %}\nputs 1\nputs 2\n{% endhighlight %}", "```ruby\nputs 1\nputs 2\n```"),
+        ("{% highlight ruby %}\nputs 1\nputs 2\n{% endhighlight %}",
+         "```ruby\nputs 1\nputs 2\n```"),
         ("[x]({% link _docs/x.md %}) {{ site.baseurl }}/y", "[x](_docs/x.md) /y"),
         ("{% raw %}{{ kept }}{% endraw %}", "{{ kept }}"),
         ("a <!-- hidden --> b", "a  b"),
@@ -174,16 +175,19 @@ def test_page_of_a_title_only() -> None:
         ("Title\n=====\n\nSub\n---\ntext", "# Title\n\n## Sub\ntext"),
         ("a paragraph\nof two lines\n---", "a paragraph\nof two lines\n---"),
         ("- item\n---", "- item\n---"),
-        ("| a | b |\n| --- | --- |\n| x<br>y | <b>z</b> |", "| a | b |\n| --- | --- |\n| x y | **z** |"),
+        ("| a | b |\n| --- | --- |\n| x<br>y | <b>z</b> |",
+         "| a | b |\n| --- | --- |\n| x y | **z** |"),
         ('line<br/>line <a name="x"></a><a href="https://e.org">link</a>',
          "line\nline [link](https://e.org)"),
-        ("press <kbd>Ctrl</kbd> in <placeholder> x<sup>2</sup>", "press `Ctrl` in <placeholder> x2"),
+        ("press <kbd>Ctrl</kbd> in <placeholder> x<sup>2</sup>",
+         "press `Ctrl` in <placeholder> x2"),
         ("<details>\n<summary>More</summary>\n\nwords\n\n</details>", "**More**\n\nwords"),
         ('<p align="center"><img src="a.png" alt="Logo"></p>', "Logo"),
         ("<h2 id=x>Head <em>ing</em></h2>", "## Head ing"),
         ("<table><tr><th>a</th><th>b</th></tr><tr><td>1</td><td>`2`</td></tr></table>",
          "| a | b |\n| --- | --- |\n| 1 | `2` |"),
-        ('<pre><code class="language-sh">ls &lt;x&gt;\nls</code></pre>', "```bash\nls <x>\nls\n```"),
+        ('<pre><code class="language-sh">ls &lt;x&gt;\nls</code></pre>',
+         "```bash\nls <x>\nls\n```"),
         ("<script>alert(1)</script>text", "text"),
         ("> [!NOTE]\n> Mind.", "> **Note:** Mind."),
         ("[!INCLUDE [x](y.md)]\ntext", "text"),
@@ -221,7 +225,8 @@ def test_shortcode_in_a_deeply_indented_list_is_no_code() -> None:
 def test_mdx() -> None:
     document = read(
         "---\ntitle: T\n---\nimport Tabs from '@theme/Tabs';\nimport {\n  A,\n} from 'b';\n\n"
-        "export const x = () => {\n  return 1;\n};\n\n# Head\n\n{/* hidden */}\n<Tabs groupId={x}>\n"
+        "export const x = () => {\n  return 1;\n};\n\n# Head\n\n"
+        "{/* hidden */}\n<Tabs groupId={x}>\n"
         '<TabItem value="a" label="Linux">\n\nUse **apt**.\n\n</TabItem>\n</Tabs>\n\n'
         '<Card title="More" onClick={() => { go() }} />\n\n```js\nimport a from "b"\n<Tabs>\n```\n',
         "a.mdx",

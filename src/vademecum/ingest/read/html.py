@@ -33,26 +33,23 @@ def read_html(text: str, *, base: str | None = None) -> Content:
     root = _parse(text)
     if root is None:
         return Content(title="", text="")
-    metadata = _metadata(root)
     base = _base(root, base)
-    if canonical := metadata.get("canonical"):
-        canonical = urljoin(base, str(canonical)) if base else str(canonical)
-        metadata["canonical"] = canonical
-        if not canonical.startswith(("http://", "https://", "/")):
-            del metadata["canonical"]
+    metadata = _metadata(root, base)
+    site_name = str(metadata.pop("site_name", ""))
     etree.strip_elements(root, *NEVER_SHOWN, with_tail=False)
     body = root.find("body")
     body = root if body is None else body
     main = _main(body)
     heading = _heading(main)
-    title = heading or _title(root, _heading(body, alone=True), str(metadata.pop("site_name", "")))
-    metadata.pop("site_name", None)
+    title = heading or _title(root, _heading(body, alone=True), site_name)
     markdown = _markdown(body, main, base)
-    heading = heading or _heading(body, alone=True)
-    headings = re.findall("^(#+) (.*)$", markdown, re.M)
-    if heading and markdown and all(mark != "#" and text != heading for mark, text in headings):
-        markdown = f"# {heading}\n\n{markdown}"
+    if title == _heading(body, alone=True) and markdown and not _has_heading(markdown, title):
+        markdown = f"# {title}\n\n{markdown}"  # it stands above the main content
     return Content(title=clean_text(title), text=clean_text(markdown), metadata=metadata)
+
+
+def _has_heading(markdown: str, title: str) -> bool:
+    return not title or re.search(rf"^#+ {re.escape(title)}$", markdown, re.M) is not None
 
 
 def fragment_to_markdown(html: str) -> str:
@@ -221,13 +218,24 @@ _META = {
 }
 
 
-def _metadata(root: "Element") -> dict[str, object]:
+def _metadata(root: "Element", base: str | None) -> dict[str, object]:
     metadata: dict[str, object] = {}
     for key, value in _declared(root):
         value = " ".join(clean_text(value).split())
         if value and key not in metadata:
             metadata[key] = value[:2000]
+    if "canonical" in metadata:
+        canonical = _joined(base, str(metadata.pop("canonical")))
+        if canonical.startswith(("http://", "https://", "/")):
+            metadata["canonical"] = canonical
     return metadata
+
+
+def _joined(base: str | None, link: str) -> str:
+    try:
+        return urljoin(base, link) if base else link
+    except ValueError:
+        return ""
 
 
 def _declared(root: "Element") -> Iterator[tuple[str, str]]:

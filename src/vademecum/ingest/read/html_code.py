@@ -71,6 +71,9 @@ def _longest_run(text: str) -> int:
 
 
 def _code_text(pre: "Element") -> str:
+    variants = list(pre.iterchildren("code"))
+    if len(variants) > 1:  # the same in several languages, of which a page shows one
+        return "\n\n".join(map(_code_text, variants))
     if next(pre.iter("br", "span", "td", "div", "p"), None) is None:
         return text_of(pre)
     parts: list[str] = []

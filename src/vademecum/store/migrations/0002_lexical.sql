@@ -64,13 +64,14 @@ CREATE TRIGGER chunk_terms_deleted AFTER DELETE ON chunk_terms
 --
 -- Exact top-k without scoring every posting (after MaxScore, Turtle & Flood 1995): candidates are
 -- the chunks that hold one of the rarest terms; a chunk that holds none of them scores at most the
--- sum of the other terms' weights, since a saturated frequency is below 1. When the last score
--- wanted reaches that bound nothing better can be left out; else the net is cast four times wider.
+-- sum of the other terms' weights, since a saturated frequency is below 1. When the score at
+-- `exact_limit` reaches that bound, nothing better than it can be left out; else the net is cast four
+-- times wider. Hits after that one are the best of the net.
 -- A net of more than `ceiling` postings is not cast: what could be missed then holds only the
 -- query's most frequent terms.
 CREATE FUNCTION lexical_hits(
     term_ids integer[], term_weights real[], term_chunks integer[], keyword text,
-    hit_limit integer, ceiling integer
+    hit_limit integer, exact_limit integer, ceiling integer
 ) RETURNS TABLE (chunk_id uuid, score double precision)
 LANGUAGE plpgsql STABLE
 SET enable_seqscan = off
@@ -108,7 +109,7 @@ BEGIN
                  ORDER BY 2 DESC, 1
                  LIMIT hit_limit) h;
         EXIT WHEN taken = cardinality(term_ids)
-               OR scores[hit_limit] >= rest
+               OR scores[exact_limit] >= rest
                OR postings + term_chunks[taken + 1] > ceiling;
         cap := greatest(cap * 4, postings + term_chunks[taken + 1]);
     END LOOP;

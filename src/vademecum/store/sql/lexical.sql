@@ -49,10 +49,11 @@ SELECT t.term, t.id, t.chunk_count, s.chunk_count AS chunks
 -- Chunks by BM25, best first; see the function for how it stays exact.
 SELECT chunk_id, score
   FROM lexical_hits(%(ids)s::integer[], %(weights)s::real[], %(chunks)s::integer[],
-                    %(keyword)s::text, %(limit)s::integer, %(ceiling)s::integer);
+                    %(keyword)s::text, %(limit)s::integer, %(exact)s::integer,
+                    %(ceiling)s::integer);
 
 -- name: lexical_scores
--- The BM25 scores of given chunks, and the documents they belong to.
-SELECT k.id AS chunk_id, k.document_id, -(t.weights <#> %(query)s) AS score
+-- The BM25 scores of given chunks, and where they stand.
+SELECT k.id AS chunk_id, k.document_id, k.section_id, -(t.weights <#> %(query)s) AS score
   FROM document_chunks k JOIN chunk_terms t ON t.chunk_id = k.id
  WHERE k.collection_id = %(collection)s AND k.id = ANY (%(candidates)s);
