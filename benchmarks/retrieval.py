@@ -56,6 +56,9 @@ class Ranked:
 
     rankings: dict[str, list[str]] = field(default_factory=dict)
     milliseconds: list[float] = field(default_factory=list)
+    unlike: int = 0
+    """Questions whose first hits depend on how many are asked for: what is measured here is a
+    search for many hits."""
 
 
 def main() -> None:
@@ -165,13 +168,16 @@ async def ask(
                 await app.search(Query(text=question["text"], collection=collection, mode=mode))
             query = Query(text=question["text"], collection=collection, mode=mode, limit=K)
             started = time.perf_counter()
-            await app.search(query)
+            shallow = await app.search(query)
             found[mode].milliseconds.append((time.perf_counter() - started) * 1000)
             deep = Query(text=question["text"], collection=collection, mode=mode, limit=MAX_LIMIT)
             result = await app.search(deep)
             if result.mode != mode:
                 raise SystemExit(f"{mode} search is not to be had: {' '.join(result.notices)}")
             hits[mode][question["id"]] = result.results
+            found[mode].unlike += [hit.chunk_id for hit in shallow.results] != [
+                hit.chunk_id for hit in result.results[:K]
+            ]
     return {
         "lexical": _named(found["lexical"], hits["lexical"], identities),
         "dense": _named(found["dense"], hits["dense"], identities),
@@ -244,7 +250,9 @@ def report_set(found: Mapping[str, Ranked], measures: Mapping[str, Sequence[Meas
             f"  {way:20} {ndcg.mean:.4f} [{ndcg.low:.4f}, {ndcg.high:.4f}]  "
             f"{recall:9.4f} {mrr:6.4f} {times[0]:>7} {times[1]:>7}"
         )
-    for way in measures:
+    for way, ranked in found.items():
+        if ranked.unlike:
+            print(f"  {way}: {ranked.unlike} questions get other first {K} hits if asked for {K}")
         if way == "hybrid":
             continue
         difference = bootstrap(

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import psycopg
 import pytest
+from fakes import FakeEmbedder
 from psycopg import sql
 
 from vademecum.app import App
@@ -100,6 +101,19 @@ async def app(settings: Settings) -> AsyncIterator[App]:
 async def lexical_app(settings: Settings) -> AsyncIterator[App]:
     """Makes collections without vectors, for tests that are not about meaning."""
     async with App.open(replace(settings, embedder="none")) as app:
+        yield app
+
+
+@pytest.fixture
+def embedder() -> FakeEmbedder:
+    return FakeEmbedder()
+
+
+@pytest.fixture
+async def fake_app(settings: Settings, embedder: FakeEmbedder) -> AsyncIterator[App]:
+    """Embeds with the test's own `embedder`, so that a test can see what it is asked for."""
+    async with App.open(replace(settings, embedder="fake:words")) as app:
+        app._embedders["fake:words"] = embedder
         yield app
 
 

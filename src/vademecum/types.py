@@ -92,9 +92,10 @@ class Chunk:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scored:
-    """A chunk and how well one retriever likes it; higher is better."""
+    """A chunk, the document it is of, and how well one retriever likes it; higher is better."""
 
     chunk_id: ChunkId
+    document_id: DocumentId
     score: float
 
 
@@ -116,7 +117,10 @@ class Query:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contribution:
-    """What one retriever says of a hit, and its share of the hit's score."""
+    """What one retriever says of a hit, and its share of the hit's score.
+
+    `rank` is 0 where the retriever did not find the chunk itself.
+    """
 
     retriever: str
     rank: int

@@ -42,16 +42,21 @@ async def filled(database: Database) -> AsyncIterator[tuple[Connection, SpaceId]
             " WHERE (n %% 100 = 0) = (d.collection_id = 2)",
             [ROWS],
         )
-        cursor = await connection.execute("SELECT id, collection_id FROM document_chunks")
+        cursor = await connection.execute(
+            "SELECT id, document_id, collection_id FROM document_chunks"
+        )
         rows = [
             embeddings.Embedding(
                 chunk_id=chunk,
+                document_id=document,
                 window_index=0,
                 collection_id=collection,
                 input_hash=b"",
                 vector=vector / np.linalg.norm(vector),
             )
-            for (chunk, collection), vector in zip(await cursor.fetchall(), vectors, strict=True)
+            for (chunk, document, collection), vector in zip(
+                await cursor.fetchall(), vectors, strict=True
+            )
         ]
         await embeddings.insert(connection, space, rows)
         await connection.execute("ANALYZE")

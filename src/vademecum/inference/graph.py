@@ -39,9 +39,16 @@ POSITIONS = 256
 LAYERS = 6
 HEADS = 12
 EPSILON = 1e-12
-SCHEME = "int8-1"
+SCHEME = "int8-2"
 """Raise the number with any change that changes vectors: they are then another space."""
 DIGEST = hashlib.sha256(f"{WEIGHTS_SHA256} {VOCABULARY_SHA256} {SCHEME}".encode()).hexdigest()[:12]
+
+# Channels whose activations are several times larger than all others, whatever the text: they
+# alone would decide the scale and leave the rest few of the 256 steps. They are divided before
+# quantising, and their weights multiplied. Single words gain most: the lowest cosine to full
+# precision rises from 0.975 to 0.993, for 3 % of speed.
+_HIDDEN_OUTLIERS = {99: 4, 63: 2, 223: 2}
+_INNER_OUTLIERS = {0: {856: 4}, 1: {607: 4}, 2: {1004: 4, 218: 4}, 3: {358: 4}}
 
 Weights = Mapping[str, NDArray[np.float32]]
 
@@ -142,7 +149,7 @@ class _Builder:
 
         hidden = self.embeddings("ids")
         for layer in range(LAYERS):
-            hidden = self.layer(hidden, f"encoder.layer.{layer}.")
+            hidden = self.layer(hidden, layer)
         self.node("ReduceMean", [hidden, self.constant("axis", np.array([1]))], "mean", keepdims=0)
         self.node("LpNormalization", ["mean"], "vectors", axis=-1, p=2)
         ids = helper.make_tensor_value_info("ids", TensorProto.INT64, ["texts", "tokens"])
@@ -193,9 +200,11 @@ class _Builder:
         self.node("Add", ["word", "position"], "embedded")
         return self.norm("embedded", "embeddings.LayerNorm")
 
-    def layer(self, hidden: str, name: str) -> str:
+    def layer(self, hidden: str, number: int) -> str:
+        name = f"encoder.layer.{number}."
+        level = self.levelled(hidden, _HIDDEN_OUTLIERS)
         heads = [
-            self.linear(hidden, f"{name}attention.self.{part}")
+            self.linear(level, f"{name}attention.self.{part}", _HIDDEN_OUTLIERS)
             for part in ("query", "key", "value")
         ]
         attended = self.node(
@@ -204,27 +213,41 @@ class _Builder:
         projected = self.linear(attended, f"{name}attention.output.dense")
         summed = self.node("Add", [projected, hidden], f"{name}attention.sum")
         hidden = self.norm(summed, f"{name}attention.output.LayerNorm")
-        widened = self.linear(hidden, f"{name}intermediate.dense")
+        level = self.levelled(hidden, _HIDDEN_OUTLIERS)
+        widened = self.linear(level, f"{name}intermediate.dense", _HIDDEN_OUTLIERS)
         bent = self.node("Gelu", [widened], f"{name}gelu", domain="com.microsoft")
-        narrowed = self.linear(bent, f"{name}output.dense")
+        outliers = _INNER_OUTLIERS.get(number, {})
+        level = self.levelled(bent, outliers, width=4 * DIMENSIONS)
+        narrowed = self.linear(level, f"{name}output.dense", outliers)
         summed = self.node("Add", [narrowed, hidden], f"{name}sum")
         return self.norm(summed, f"{name}output.LayerNorm")
 
-    def linear(self, hidden: str, name: str) -> str:
+    def levelled(self, values: str, outliers: Mapping[int, int], *, width: int = DIMENSIONS) -> str:
+        """`values` with their outlying channels divided, as `linear` then expects them."""
+        if not self.int8 or not outliers:
+            return values
+        factors = np.ones(width, np.float32)
+        factors[list(outliers)] = 1 / np.array(list(outliers.values()), np.float32)
+        name = "level." + ".".join(map(str, outliers))
+        return self.node("Mul", [values, self.constant(name, factors)], f"{values}.level")
+
+    def linear(self, values: str, name: str, outliers: Mapping[int, int] | None = None) -> str:
         matrix = self.weights[f"{name}.weight"].T
         bias = self.constant(f"{name}.bias", self.weights[f"{name}.bias"])
         if not self.int8:
             self.node(
-                "MatMul", [hidden, self.constant(f"{name}.matrix", matrix)], f"{name}.product"
+                "MatMul", [values, self.constant(f"{name}.matrix", matrix)], f"{name}.product"
             )
             return self.node("Add", [f"{name}.product", bias], f"{name}.out")
+        if outliers:
+            matrix = matrix.copy()
+            matrix[list(outliers)] *= np.array(list(outliers.values()), np.float32)[:, None]
         quantised, scale = _quantise(matrix, axis=0)
-        zero = np.zeros(matrix.shape[1], np.int8)
         inputs = [
-            hidden,
+            values,
             self.constant(f"{name}.matrix", quantised),
             self.constant(f"{name}.scale", scale[0]),
-            self.constant(f"{name}.zero", zero),
+            self.constant(f"{name}.zero", np.zeros(matrix.shape[1], np.int8)),
             bias,
         ]
         return self.node("DynamicQuantizeMatMul", inputs, f"{name}.out", domain="com.microsoft")

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from vademecum.errors import UnreadableSource
+from vademecum.errors import DatabaseRefused, UnreadableSource
 from vademecum.ingest.read import Found, Skipped, fetch, hash_file, read_bytes, read_file, scan
 from vademecum.store import documents, jobs
 from vademecum.store.collections import Collection
@@ -75,7 +75,13 @@ async def store_folder(
         for file, old in changed:
             await _store_file(database, collection, file, old, recipe, force, max_bytes, report)
         progress(min(start + READ_TOGETHER, len(found)), len(found))
-    gone = [file.id for path, file in stored.items() if path not in kept]
+    # Nothing is known of what is below a folder that cannot be read.
+    unread = tuple(f"{_absolute(root, e)}/" for e in found if isinstance(e, Skipped))
+    gone = [
+        file.id
+        for path, file in stored.items()
+        if path not in kept and not path.startswith(unread)
+    ]
     await database.retry(lambda: _finish_folder(database, untouched, gone))
     report.deleted = len(gone)
     return report
@@ -85,7 +91,7 @@ async def store_file(
     database: Database, collection: Collection, path: Path, *, max_bytes: int
 ) -> tuple[Change, str]:
     """Store one file; what that changed, and the path it has. Raises UnreadableSource."""
-    path = path.absolute()
+    path = path.parent.resolve() / path.name
     document = await asyncio.to_thread(read_file, path, name=path.name, max_bytes=max_bytes)
     source = Source(path=path.name, file_path=printable(path))
     change, stored = await database.retry(
@@ -169,9 +175,13 @@ async def _store_file(
     source = Source(
         path=file.relative, file_path=printable(file.path), modified_at=file.modified_at
     )
-    change, stored = await database.retry(
-        lambda: _upsert(database, collection, source, document, force)
-    )
+    try:
+        change, stored = await database.retry(
+            lambda: _upsert(database, collection, source, document, force)
+        )
+    except DatabaseRefused as error:  # too long a path, say
+        report.failed.append(Failure(path=file.relative, error=str(error)))
+        return
     if change == "unchanged" and old is not None and (old.needs_processing or old.recipe != recipe):
         # Its content is as it was, but it is not searchable, or not in the present form.
         await database.retry(lambda: _enqueue(database, stored))

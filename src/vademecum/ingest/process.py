@@ -15,7 +15,7 @@ from vademecum.inference.embedder import Embedder, Tokenizer
 from vademecum.ingest.split import ChunkPolicy, split
 from vademecum.ingest.windows import windows
 from vademecum.profiles.profile import Profile
-from vademecum.search.terms import STOP_WORDS, frequencies
+from vademecum.search.terms import STOP_WORDS, frequencies, term_sequence
 from vademecum.store import chunks, documents, embeddings, jobs, lexical
 from vademecum.store.chunks import ChunkFields
 from vademecum.store.db import Connection
@@ -31,9 +31,10 @@ SPLITTER_VERSION = 1
 WINDOW_OVERLAP = 32
 """Tokens that the windows of one chunk share."""
 
-FIELD_WEIGHTS = {"title": 1, "headings": 1, "file": 1, "topic": 1, "keywords": 1, "text": 1}
-"""How often each field counts in a chunk's term frequencies. A title stands in its heading and in
-the text too, so it counts more than once as it is; more measured worse on all sets."""
+FIELD_WEIGHTS = {"title": 1, "headings": 1, "file": 1, "topic": 1, "text": 1}
+"""How often each field counts in a chunk's term frequencies. A title mostly stands among the headings
+and in the text too, so it counts more than once as it is; more measured no better on any set.
+Keywords are words of the text and count there."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,7 +127,10 @@ def prepare(
                     for text in texts
                 ),
                 postings=Postings(
-                    chunk_id=chunk.id, frequencies=_frequencies(document, chunk, fields)
+                    chunk_id=chunk.id,
+                    document_id=document.id,
+                    frequencies=_frequencies(document, chunk, fields),
+                    sequence=term_sequence(f"{document.title}\n{chunk.text}"),
                 ),
             )
         )
@@ -154,7 +158,6 @@ def _frequencies(document: StoredDocument, chunk: Chunk, fields: ChunkFields) ->
         "headings": "\n".join(chunk.heading_path),
         "file": PurePosixPath(document.path).stem if document.url is None else "",
         "topic": fields.topic,
-        "keywords": "\n".join(fields.keywords),
         "text": chunk.text,
     }
     return frequencies((texts[field], weight) for field, weight in FIELD_WEIGHTS.items())
@@ -257,6 +260,7 @@ async def _write_vectors(
             Embedding(
                 chunk_id=row.chunk.id,
                 window_index=index,
+                document_id=row.fields.document_id,
                 collection_id=row.fields.collection_id,
                 input_hash=window.digest,
                 vector=vectors[window.digest],

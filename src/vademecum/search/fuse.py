@@ -1,114 +1,92 @@
 """Fusion: what the retrievers say of each candidate, to one ranking that explains itself.
 
-Both scores are first brought to one scale, by what they mean and not by what the other candidates
-happen to score: the cosine similarity as it is, and BM25 as a share of the most that any chunk
-could score for the query. So scores compare between queries, and a retriever that finds nothing
-good cannot pretend to.
+Both scores are on one scale by what they mean and not by what the other candidates happen to
+score: the cosine similarity as it is, and the words' score as a share of the most that any chunk
+could have for the query. So scores compare between queries, and a retriever that finds nothing good
+cannot pretend to.
 
 The chunks of a document support one another: a document's score is the smooth maximum (log-sum-exp)
-of its chunks' scores, for each retriever by itself. One excellent chunk is as good as a few good
+of its chunks' scores, for each retriever by itself, since the passage that says it in the query's
+words and the one that means it need not be the same. One excellent chunk is as good as a few good
 ones, and many mediocre ones add little. A document of one chunk keeps that chunk's score.
 """
 
-import math
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from vademecum.types import ChunkId, Contribution, DocumentId, Scored
+import numpy as np
+from numpy.typing import NDArray
 
-RRF_K = 60
-"""Reciprocal rank fusion: Cormack, Clarke & Büttcher 2009, whose k this is."""
+from vademecum.types import ChunkId, DocumentId
 
 SHARPNESS = 20.0
-"""Of the smooth maximum. Measured: docs/decisions/0006-fusion.md."""
+"""Of the smooth maximum: a chunk 0.05 below the best still counts by a third (1/e).
+Measured: docs/decisions/0006-fusion.md."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Candidate:
-    """A chunk that at least one retriever found, with every retriever's score of it."""
+class Candidates:
+    """Chunks that may be hits, each with every retriever's score on the common scale."""
 
-    chunk_id: ChunkId
-    document_id: DocumentId
-    scores: Mapping[str, float]
-    """By retriever, on the common scale where 1 is the most."""
+    chunks: Sequence[ChunkId]
+    documents: Sequence[DocumentId]
+    scores: Mapping[str, NDArray[np.float64]]
+    """By retriever, shape (chunks,)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fused:
-    """A chunk with its fused score, which is the sum of the retrievers' shares."""
+    """A chunk with its fused score, which is the sum of the shares."""
 
     chunk_id: ChunkId
+    document_id: DocumentId
     score: float
     shares: Mapping[str, float]
+    """By retriever, and by boost where there is one."""
 
 
-def calibrated(
-    candidates: Sequence[Candidate], weights: Mapping[str, float], *, sharpness: float = SHARPNESS
-) -> list[Fused]:
+def fuse(candidates: Candidates, weights: Mapping[str, float]) -> list[Fused]:
     """Candidates by their document's score and their own; best first, ties by id.
 
     The best chunk of a document has the document's score; each other one has less by as much as
-    it is worse itself.
+    it is worse itself. `weights` are by retriever and sum up to 1.
     """
-    documents: dict[DocumentId, list[Candidate]] = defaultdict(list)
-    for candidate in candidates:
-        documents[candidate.document_id].append(candidate)
-    fused = []
-    for chunks in documents.values():
-        best = min(chunks, key=lambda c: (-_own(c, weights), c.chunk_id))
-        support = {
-            retriever: smooth_maximum([c.scores[retriever] for c in chunks], sharpness)
-            - best.scores[retriever]
-            for retriever in weights
-        }
-        for chunk in chunks:
-            shares = {
-                retriever: weight * (chunk.scores[retriever] + support[retriever])
-                for retriever, weight in weights.items()
-            }
-            fused.append(Fused(chunk_id=chunk.chunk_id, score=sum(shares.values()), shares=shares))
-    return sorted(fused, key=lambda hit: (-hit.score, hit.chunk_id))
-
-
-def smooth_maximum(scores: Sequence[float], sharpness: float) -> float:
-    """ln Σ exp(sharpness · score) / sharpness; at least the maximum, and it for one score."""
-    most = max(scores)
-    return most + math.log(sum(math.exp(sharpness * (s - most)) for s in scores)) / sharpness
-
-
-def _own(candidate: Candidate, weights: Mapping[str, float]) -> float:
-    return sum(weight * candidate.scores[retriever] for retriever, weight in weights.items())
-
-
-def reciprocal_rank(rankings: Mapping[str, Sequence[Scored]], *, k: int = RRF_K) -> list[Fused]:
-    """Σ 1 / (k + rank) over the rankings that hold a chunk; best first, ties by id."""
-    shares: dict[ChunkId, dict[str, float]] = defaultdict(dict)
-    for retriever, ranking in rankings.items():
-        for rank, scored in enumerate(ranking, start=1):
-            shares[scored.chunk_id][retriever] = 1 / (k + rank)
+    if not candidates.chunks:
+        return []
+    _, document = np.unique(np.array(candidates.documents), return_inverse=True)
+    own = sum(weight * candidates.scores[name] for name, weight in weights.items())
+    best = _best_of_each(document, np.asarray(own))
+    shares = {}
+    for name, weight in weights.items():
+        scores = candidates.scores[name]
+        support = smooth_maximum(scores, document) - scores[best]
+        shares[name] = weight * (scores + support[document])
+    total = np.sum(list(shares.values()), axis=0)
     fused = [
-        Fused(chunk_id=chunk, score=sum(of.values()), shares=of) for chunk, of in shares.items()
+        Fused(
+            chunk_id=chunk,
+            document_id=candidates.documents[index],
+            score=float(total[index]),
+            shares={name: float(values[index]) for name, values in shares.items()},
+        )
+        for index, chunk in enumerate(candidates.chunks)
     ]
     return sorted(fused, key=lambda hit: (-hit.score, hit.chunk_id))
 
 
-def contributions(
-    fused: Fused,
-    rankings: Mapping[str, Sequence[Scored]],
-    raw: Mapping[str, Mapping[ChunkId, float]],
-) -> tuple[Contribution, ...]:
-    """What each retriever says of a hit; rank 0 where it is not among those it found itself."""
-    return tuple(
-        Contribution(
-            retriever=retriever,
-            rank=_rank(rankings.get(retriever, ()), fused.chunk_id),
-            score=raw.get(retriever, {}).get(fused.chunk_id, 0.0),
-            share=share,
-        )
-        for retriever, share in fused.shares.items()
-    )
+def smooth_maximum(scores: NDArray[np.float64], group: NDArray[np.intp]) -> NDArray[np.float64]:
+    """ln Σ exp(sharpness · score) / sharpness of each group, shape (groups,); at least the maximum,
+    and just it for a group of one."""
+    most = np.full(group.max() + 1, -np.inf)
+    np.maximum.at(most, group, scores)
+    sums = np.bincount(group, weights=np.exp(SHARPNESS * (scores - most[group])))
+    smooth: NDArray[np.float64] = most + np.log(sums) / SHARPNESS
+    return smooth
 
 
-def _rank(ranking: Sequence[Scored], chunk: ChunkId) -> int:
-    return next((n for n, scored in enumerate(ranking, 1) if scored.chunk_id == chunk), 0)
+def _best_of_each(group: NDArray[np.intp], scores: NDArray[np.float64]) -> NDArray[np.intp]:
+    """The index of the best score of each group, shape (groups,)."""
+    order = np.lexsort((scores, group))
+    last = np.flatnonzero(np.diff(group[order], append=-1))
+    best: NDArray[np.intp] = order[last]
+    return best

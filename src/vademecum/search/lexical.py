@@ -1,12 +1,16 @@
-"""The words of a query to the chunks that hold them, by BM25."""
+"""The words of a query to the chunks that hold them, by BM25, and by which words stand together."""
 
 import math
 from collections.abc import Collection as Ids
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
+import numpy as np
+from numpy.typing import NDArray
 from pgvector import SparseVector
 
-from vademecum.search.terms import query_terms
+from vademecum.search.terms import query_terms, term_sequence
 from vademecum.store.db import Connection
 from vademecum.store.lexical import DIMENSIONS
 from vademecum.store.sql import SQL
@@ -14,15 +18,11 @@ from vademecum.types import ChunkId, CollectionId, DocumentId, Scored
 
 POSTINGS_CEILING = 20_000
 """Postings of the rarest terms that are scored at most; see the SQL function `lexical_hits`."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Placed:
-    """A chunk's score, and where the chunk stands."""
-
-    document_id: DocumentId
-    section_id: str
-    score: float
+PAIR_WEIGHT = 0.2
+"""What a pair of query words that stand together counts, beside what the words count alone.
+Measured: docs/decisions/0006-fusion.md."""
+SEQUENCES = 64
+"""Chunks that are looked through for pairs: the best by BM25."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +34,9 @@ class WeightedTerms:
     """Inverse document frequency times occurrences in the query."""
     chunks: list[int]
     """How many chunks hold each term."""
+    pairs: list[tuple[int, int]]
+    """Ids of known terms that stand together in the query."""
+    collection_chunks: int
 
     @property
     def bound(self) -> float:
@@ -47,6 +50,17 @@ class WeightedTerms:
             {term - 1: weight for term, weight in zip(self.ids, self.weights, strict=True)},
             DIMENSIONS,
         )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LexicalScore:
+    """What the words of a query say of a chunk."""
+
+    chunk_id: ChunkId
+    document_id: DocumentId
+    bm25: float
+    calibrated: float
+    """BM25 and pairs, as a share of the most that any chunk could score for the query."""
 
 
 def inverse_document_frequency(chunks: int, holding: int) -> float:
@@ -65,13 +79,17 @@ async def weighted_terms(
     rows = await cursor.fetchall()
     if not rows:
         return None
+    known = {term: term_id for term, term_id, _, _ in rows}
+    sequence = pairwise(known.get(term) for term in term_sequence(text))
     return WeightedTerms(
-        ids=[term_id for _, term_id, _, _ in rows],
+        ids=list(known.values()),
         weights=[
             counts[term] * inverse_document_frequency(chunks, holding)
             for term, _, holding, chunks in rows
         ],
         chunks=[holding for _, _, holding, _ in rows],
+        pairs=list(dict.fromkeys((a, b) for a, b in sequence if a is not None and b is not None)),
+        collection_chunks=rows[0][3],
     )
 
 
@@ -97,25 +115,64 @@ async def lexical_hits(
             "ceiling": ceiling,
         },
     )
-    return [Scored(chunk_id=chunk, score=score) for chunk, score in await cursor.fetchall()]
+    return [
+        Scored(chunk_id=chunk, document_id=document, score=score)
+        for chunk, document, score in await cursor.fetchall()
+    ]
 
 
 async def lexical_scores(
     connection: Connection,
     collection: CollectionId,
-    query: WeightedTerms | None,
-    candidates: Ids[ChunkId],
-) -> dict[ChunkId, Placed]:
-    """The BM25 score and the place of each candidate that exists in the collection."""
-    cursor = await connection.execute(
+    query: WeightedTerms,
+    *,
+    documents: Ids[DocumentId],
+    found: Ids[ChunkId],
+    chunks_per_document: int,
+) -> list[LexicalScore]:
+    """The scores of the chunks of documents, in no order.
+
+    Of a document with more chunks than are looked at, those `found` are among them.
+    """
+    cursor = connection.cursor(binary=True)
+    await cursor.execute(
         SQL["lexical_scores"],
         {
+            "query": query.vector,
+            "documents": list(documents),
             "collection": collection,
-            "query": query.vector if query else SparseVector({}, DIMENSIONS),
-            "candidates": list(candidates),
+            "found": list(found),
+            "chunks_per_document": chunks_per_document,
+            "sequences": SEQUENCES if query.pairs else 0,
         },
     )
-    return {
-        chunk: Placed(document_id=document, section_id=section, score=score)
-        for chunk, document, section, score in await cursor.fetchall()
-    }
+    rows = await cursor.fetchall()
+    held = pairs_held([sequence or b"" for _, _, _, sequence in rows], query.pairs)
+    weights = np.array(
+        [
+            inverse_document_frequency(query.collection_chunks, holding) if holding else 0.0
+            for holding in held.sum(axis=0).tolist()
+        ]
+    )
+    bonus = PAIR_WEIGHT * (held @ weights)
+    bound = query.bound + PAIR_WEIGHT * float(weights.sum())
+    return [
+        LexicalScore(
+            chunk_id=chunk, document_id=document, bm25=bm25, calibrated=(bm25 + more) / bound
+        )
+        for (chunk, document, bm25, _), more in zip(rows, bonus.tolist(), strict=True)
+    ]
+
+
+def pairs_held(sequences: Sequence[bytes], pairs: Sequence[tuple[int, int]]) -> NDArray[np.bool_]:
+    """Which of the pairs stand together in which sequence, shape (sequences, pairs)."""
+    held = np.zeros((len(sequences), len(pairs)), dtype=np.bool_)
+    if not pairs:
+        return held
+    # One array for all, a 0 between: it is no term's id.
+    joined = np.frombuffer(b"\0\0\0\0".join(sequences), dtype="<i4")
+    ends = np.cumsum([len(sequence) // 4 + 1 for sequence in sequences])
+    for column, (first, second) in enumerate(pairs):
+        places = np.flatnonzero((joined[:-1] == first) & (joined[1:] == second))
+        held[np.searchsorted(ends, places, side="right"), column] = True
+    return held

@@ -44,6 +44,11 @@ def query_terms(text: str) -> Counter[str]:
     return Counter(terms(" ".join(words) or text))
 
 
+def term_sequence(text: str) -> list[str]:
+    """The terms of a text in order, stop words left out: what stands beside what."""
+    return [term for term in terms(text) if term not in STOP_WORDS]
+
+
 def frequencies(fields: Iterable[tuple[str, int]]) -> Mapping[str, int]:
     """Term frequencies over texts with weights: as if each text stood there so many times.
 

@@ -142,6 +142,8 @@ class Database:
         for attempt in range(tries - 1):
             try:
                 return await operation()
+            except DatabaseTooOld:
+                raise
             except DatabaseUnavailable:
                 await asyncio.sleep(0.1 * 2**attempt)
                 if self._revive is not None:

@@ -18,6 +18,7 @@ class Embedding:
 
     chunk_id: ChunkId
     window_index: int
+    document_id: DocumentId
     collection_id: CollectionId
     input_hash: bytes
     """SHA-256 of the text that was embedded."""
@@ -53,6 +54,7 @@ async def space_id(connection: Connection, space: EmbeddingSpace) -> SpaceId:
                 "CREATE TABLE IF NOT EXISTS {table} ("
                 " chunk_id uuid NOT NULL REFERENCES document_chunks (id) ON DELETE CASCADE,"
                 " window_index smallint NOT NULL,"
+                " document_id integer NOT NULL,"
                 " collection_id integer NOT NULL,"
                 " input_hash bytea NOT NULL,"
                 f" embedding halfvec({space.dimensions}) NOT NULL,"
@@ -60,13 +62,15 @@ async def space_id(connection: Connection, space: EmbeddingSpace) -> SpaceId:
                 table=table(made),
             )
         )
-        await connection.execute(
-            identifier(
-                "CREATE INDEX IF NOT EXISTS {index} ON {table} (collection_id)",
-                index=f"{table(made)}_collection",
-                table=table(made),
+        for column in ("collection_id", "document_id"):
+            await connection.execute(
+                identifier(
+                    "CREATE INDEX IF NOT EXISTS {index} ON {table} ({column})",
+                    index=f"{table(made)}_{column}",
+                    table=table(made),
+                    column=column,
+                )
             )
-        )
         await build_index(connection, made)
     return made
 
@@ -127,7 +131,8 @@ async def of_documents(
     cursor = connection.cursor(binary=True)
     await cursor.execute(
         identifier(
-            "SELECT e.chunk_id, e.window_index, e.collection_id, e.input_hash, e.embedding"
+            "SELECT e.chunk_id, e.window_index, e.document_id, e.collection_id, e.input_hash,"
+            " e.embedding"
             " FROM {table} e JOIN document_chunks k ON k.id = e.chunk_id"
             " WHERE k.document_id = ANY (%s) ORDER BY e.chunk_id, e.window_index",
             table=table(space),
@@ -138,11 +143,12 @@ async def of_documents(
         Embedding(
             chunk_id=chunk,
             window_index=window,
+            document_id=document,
             collection_id=collection,
             input_hash=bytes(digest),
             vector=_to_array(vector),
         )
-        for chunk, window, collection, digest, vector in await cursor.fetchall()
+        for chunk, window, document, collection, digest, vector in await cursor.fetchall()
     ]
 
 
@@ -170,17 +176,18 @@ async def delete(connection: Connection, space: SpaceId, chunks: Ids[ChunkId]) -
 
 async def insert(connection: Connection, space: SpaceId, rows: Sequence[Embedding]) -> None:
     statement = identifier(
-        "COPY {table} (chunk_id, window_index, collection_id, input_hash, embedding)"
+        "COPY {table} (chunk_id, window_index, document_id, collection_id, input_hash, embedding)"
         " FROM STDIN (FORMAT BINARY)",
         table=table(space),
     )
     async with connection.cursor() as cursor, cursor.copy(statement) as copy:
-        copy.set_types(["uuid", "int2", "int4", "bytea", "halfvec"])
+        copy.set_types(["uuid", "int2", "int4", "int4", "bytea", "halfvec"])
         for row in rows:
             await copy.write_row(
                 (
                     row.chunk_id,
                     row.window_index,
+                    row.document_id,
                     row.collection_id,
                     row.input_hash,
                     HalfVector(row.vector),

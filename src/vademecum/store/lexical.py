@@ -31,7 +31,10 @@ class Postings:
     """The terms of one chunk with their frequencies; `length` is their sum."""
 
     chunk_id: ChunkId
+    document_id: DocumentId
     frequencies: Mapping[str, int]
+    sequence: Sequence[str]
+    """Terms of title and text in order, stop words left out: what stands beside what."""
 
     @property
     def length(self) -> int:
@@ -89,14 +92,22 @@ async def insert(
             SQL["set_lexical_pivot"], {"collection": collection, "pivot": pivot}
         )
     async with connection.cursor() as cursor, cursor.copy(SQL["copy_chunk_terms"]) as copy:
-        copy.set_types(["uuid", "int4", "int4", "int4[]", "sparsevec"])
+        copy.set_types(["uuid", "int4", "int4", "int4", "int4[]", "sparsevec", "bytea"])
         for row in rows:
             pairs = sorted((ids[term], count) for term, count in row.frequencies.items())
             term_ids = [pair[0] for pair in pairs]
             counts = np.array([pair[1] for pair in pairs], dtype=np.float64)
             weights = saturated(counts, row.length, pivot)
             await copy.write_row(
-                (row.chunk_id, collection, row.length, term_ids, _sparse(term_ids, weights))
+                (
+                    row.chunk_id,
+                    row.document_id,
+                    collection,
+                    row.length,
+                    term_ids,
+                    _sparse(term_ids, weights),
+                    np.array([ids[term] for term in row.sequence], dtype="<i4").tobytes(),
+                )
             )
 
 

@@ -7,22 +7,22 @@ from psycopg import sql
 
 from vademecum.store import embeddings
 from vademecum.store.db import Connection
-from vademecum.types import ChunkId, CollectionId, Scored, SpaceId, Vector
+from vademecum.types import CollectionId, DocumentId, Scored, SpaceId, Vector
 
 # The windows of a chunk compete, so more are asked for than chunks are wanted.
 WINDOWS_PER_CHUNK = 2
 
 NEAREST = """
 WITH nearest AS MATERIALIZED (
-    SELECT e.chunk_id, e.embedding <=> %(vector)s AS distance
+    SELECT e.chunk_id, e.document_id, e.embedding <=> %(vector)s AS distance
       FROM {table} e
      WHERE e.collection_id = %(collection)s {keyword}
      ORDER BY e.embedding <=> %(vector)s
      LIMIT %(windows)s
 )
-SELECT chunk_id, 1 - min(distance) AS score
+SELECT chunk_id, document_id, 1 - min(distance) AS score
   FROM nearest
- GROUP BY chunk_id
+ GROUP BY chunk_id, document_id
  ORDER BY score DESC, chunk_id
  LIMIT %(limit)s
 """
@@ -69,14 +69,19 @@ async def nearest(
                 "limit": limit,
             },
         )
-        return [Scored(chunk_id=chunk, score=score) for chunk, score in await cursor.fetchall()]
+        return [
+            Scored(chunk_id=chunk, document_id=document, score=score)
+            for chunk, document, score in await cursor.fetchall()
+        ]
 
 
 SIMILARITIES = """
-SELECT chunk_id, 1 - min(embedding <=> %(vector)s) AS score
-  FROM {table}
- WHERE collection_id = %(collection)s AND chunk_id = ANY (%(chunks)s)
- GROUP BY chunk_id
+SELECT e.chunk_id, e.document_id, 1 - min(e.embedding <=> %(vector)s) AS score
+  FROM unnest(%(documents)s::integer[]) AS wanted (id),
+       LATERAL (SELECT * FROM {table}
+                 WHERE document_id = wanted.id AND collection_id = %(collection)s
+                 LIMIT %(windows_per_document)s) e
+ GROUP BY e.chunk_id, e.document_id
 """
 
 
@@ -86,11 +91,20 @@ async def similarities(
     space: SpaceId,
     collection: CollectionId,
     vector: Vector,
-    chunks: Ids[ChunkId],
-) -> dict[ChunkId, float]:
-    """The cosine similarity of each of these chunks, by its best window."""
+    documents: Ids[DocumentId],
+    windows_per_document: int,
+) -> list[Scored]:
+    """The cosine similarity of the chunks of documents, each by its best window; in no order."""
     cursor = await connection.execute(
         sql.SQL(SIMILARITIES).format(table=sql.Identifier(embeddings.table(space))),
-        {"vector": HalfVector(vector), "collection": collection, "chunks": list(chunks)},
+        {
+            "vector": HalfVector(vector),
+            "collection": collection,
+            "documents": list(documents),
+            "windows_per_document": windows_per_document,
+        },
     )
-    return dict(await cursor.fetchall())
+    return [
+        Scored(chunk_id=chunk, document_id=document, score=score)
+        for chunk, document, score in await cursor.fetchall()
+    ]

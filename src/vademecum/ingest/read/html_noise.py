@@ -1,7 +1,7 @@
 """What on a page is not its content."""
 
 import re
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from lxml import etree
 
@@ -96,17 +96,18 @@ def _is_link_farm(element: "Element") -> bool:
     links = sum(1 for _ in zip(element.iter("a"), range(_LINK_FARM_LINKS), strict=False))
     if links < _LINK_FARM_LINKS:
         return False
-    return _length(element, _LINK_TEXTS) >= _LINK_FARM_SHARE * _length(element, _TEXTS)
+    return _linked_length(element) >= _LINK_FARM_SHARE * _length(element)
 
 
 def nonlink_length(element: "Element") -> int:
     """Characters of text that lead nowhere: what prose has and navigation lacks."""
-    return _length(element, _TEXTS) - _length(element, _LINK_TEXTS)
+    return _length(element) - _linked_length(element)
 
 
-_TEXTS = etree.XPath("descendant::text()", smart_strings=False)
-_LINK_TEXTS = etree.XPath("descendant-or-self::a//text()", smart_strings=False)
+def _linked_length(element: "Element") -> int:
+    return sum(map(_length, element.iter("a")))
 
 
-def _length(element: "Element", texts: etree.XPath) -> int:
-    return len("".join("".join(cast("list[str]", texts(element))).split()))
+def _length(element: "Element") -> int:
+    text = etree.tostring(element, method="text", encoding="unicode", with_tail=False)
+    return len("".join(text.split()))

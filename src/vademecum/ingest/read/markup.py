@@ -162,8 +162,8 @@ _DIRECTIVE_LINE = re.compile(r"^([ \t]*):{3,}[ \t]*([\w-]*)[ \t]*(.*)$", re.M)
 _ALERT = re.compile(
     r"^([ \t]*>[ \t]?)\[!(NOTE|TIP|IMPORTANT|WARNING|CAUTION)\][ \t]*\n[ \t]*>[ \t]?", re.M | re.I
 )
-_DOCFX_INCLUDE = re.compile(r"\[!(?:INCLUDE|INCLUDE\w*)[ \t]*\[[^\]\n]*\]\([^)\n]*\)\]", re.I)
-_DOCFX_CODE = re.compile(r"\[!code(?:-\w+)?[ \t]*\[[^\]\n]*\]\(([^)\n]*)\)\]", re.I)
+_DOCFX_INCLUDE = re.compile(r"\[!INCLUDE\w*[ \t]*\[[^\]\n]{0,300}\]\([^)\n]{0,300}\)\]", re.I)
+_DOCFX_CODE = re.compile(r"\[!code(?:-\w+)?[ \t]*\[[^\]\n]{0,300}\]\(([^)\n]{0,300})\)\]", re.I)
 _CALLOUTS = {
     "note",
     "tip",

@@ -84,7 +84,7 @@ def _tls() -> "ssl.SSLContext":
     """Reading all certificates of this machine takes longer than many a page."""
     import httpx
 
-    return httpx.create_ssl_context(trust_env=False)
+    return httpx.create_ssl_context()  # SSL_CERT_FILE counts: many a company has its own
 
 
 async def _follow(url: str, max_bytes: int, guard: "_Guard") -> Page:

@@ -23,11 +23,18 @@ COMMENT ON COLUMN lexical_statistics.pivot IS 'Average length that the stored we
 
 CREATE TABLE chunk_terms (
     chunk_id      uuid                  PRIMARY KEY REFERENCES document_chunks (id) ON DELETE CASCADE,
+    document_id   integer               NOT NULL,
     collection_id integer               NOT NULL,
     length        integer               NOT NULL,
     term_ids      integer[]             NOT NULL,
-    weights       sparsevec(1000000000) NOT NULL
-);
+    weights       sparsevec(1000000000) NOT NULL,
+    sequence      bytea                 NOT NULL
+) WITH (toast_tuple_target = 8160);
+COMMENT ON COLUMN chunk_terms.sequence IS 'Ids of title and text terms in order, stop words left out: 4 bytes each, lowest first.';
+-- What scoring reads stays in the row; what only the best candidates need does not.
+ALTER TABLE chunk_terms ALTER COLUMN weights SET STORAGE MAIN;
+ALTER TABLE chunk_terms ALTER COLUMN sequence SET STORAGE EXTERNAL;
+CREATE INDEX chunk_terms_document ON chunk_terms (document_id);
 CREATE INDEX chunk_terms_term_ids ON chunk_terms USING gin (term_ids);
 CREATE INDEX chunk_terms_collection ON chunk_terms (collection_id);
 

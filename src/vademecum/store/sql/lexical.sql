@@ -20,7 +20,8 @@ SELECT total_length / nullif(chunk_count, 0) FROM lexical_statistics
 UPDATE lexical_statistics SET pivot = %(pivot)s WHERE collection_id = %(collection)s;
 
 -- name: copy_chunk_terms
-COPY chunk_terms (chunk_id, collection_id, length, term_ids, weights) FROM STDIN (FORMAT BINARY);
+COPY chunk_terms (chunk_id, document_id, collection_id, length, term_ids, weights, sequence)
+FROM STDIN (FORMAT BINARY);
 
 -- name: delete_chunk_terms
 DELETE FROM chunk_terms WHERE chunk_id = ANY (%(chunks)s);
@@ -47,13 +48,30 @@ SELECT t.term, t.id, t.chunk_count, s.chunk_count AS chunks
 
 -- name: lexical_hits
 -- Chunks by BM25, best first; see the function for how it stays exact.
-SELECT chunk_id, score
+SELECT h.chunk_id, t.document_id, h.score
   FROM lexical_hits(%(ids)s::integer[], %(weights)s::real[], %(chunks)s::integer[],
                     %(keyword)s::text, %(limit)s::integer, %(exact)s::integer,
-                    %(ceiling)s::integer);
+                    %(ceiling)s::integer) h
+  JOIN chunk_terms t ON t.chunk_id = h.chunk_id
+ ORDER BY h.score DESC, h.chunk_id;
 
 -- name: lexical_scores
--- The BM25 scores of given chunks, and where they stand.
-SELECT k.id AS chunk_id, k.document_id, k.section_id, -(t.weights <#> %(query)s) AS score
-  FROM document_chunks k JOIN chunk_terms t ON t.chunk_id = k.id
- WHERE k.collection_id = %(collection)s AND k.id = ANY (%(candidates)s);
+-- BM25 of the chunks of documents, and of other chunks found in them where a document has more than
+-- are looked at; for the best of them the sequence of their terms.
+WITH scored AS MATERIALIZED (
+    SELECT t.chunk_id, t.document_id, -(t.weights <#> %(query)s) AS score
+      FROM unnest(%(documents)s::integer[]) AS wanted (id),
+           LATERAL (SELECT * FROM chunk_terms
+                     WHERE document_id = wanted.id AND collection_id = %(collection)s
+                     LIMIT %(chunks_per_document)s) t
+    UNION
+    SELECT t.chunk_id, t.document_id, -(t.weights <#> %(query)s)
+      FROM chunk_terms t
+     WHERE t.chunk_id = ANY (%(found)s) AND t.document_id = ANY (%(documents)s)
+       AND t.collection_id = %(collection)s
+), best AS (
+    SELECT chunk_id FROM scored ORDER BY score DESC LIMIT %(sequences)s
+)
+SELECT s.chunk_id, s.document_id, s.score, t.sequence
+  FROM scored s
+  LEFT JOIN (best JOIN chunk_terms t USING (chunk_id)) USING (chunk_id);

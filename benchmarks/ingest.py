@@ -1,0 +1,341 @@
+"""Ingest: a folder into a fresh index, against the embedder alone and against reading the bytes.
+
+    uv run benchmarks/ingest.py [FOLDER …] [--files N] [--database URL] [--json]
+
+Without a folder it takes Python's language reference, which every machine has. The documents are
+copied to a folder of the benchmark's own, and then, by `App.bulk_index`:
+
+1. indexed from nothing, against the embedder alone: the same texts, in the same batches,
+   embedded and thrown away;
+2. indexed again with nothing changed, against SHA-256 over the same files;
+3. indexed once more with one sentence of one file changed.
+"""
+
+import argparse
+import asyncio
+import hashlib
+import json
+import re
+import resource
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from pydoc_data import topics
+from typing import Any
+
+from engines import corpus
+from engines.memory import megabytes, own_peak, processors, server_now
+from scratch import scratch_app
+from vademecum.app import App, IngestReport, Listener
+from vademecum.inference.embedder import Embedder
+from vademecum.ingest import process
+from vademecum.profiles.profile import load_profile
+from vademecum.store import documents
+from vademecum.store.documents import StoredDocument
+from vademecum.worker import BATCH_JOBS
+
+COLLECTION = "benchmark"
+REPEATS = 3
+LEAST_SHARE = 0.90
+"""The bar: of the bare embedder's tokens a second."""
+LEAST_MEGABYTES = 200.0
+"""The bar: of unchanged files, a second."""
+
+_SENTENCE = re.compile(r"(?<=[a-z] )[a-z]+(?: [a-z]+){4,10}(?= [a-z])")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stages:
+    """Where the seconds of a run went: one after the other."""
+
+    reading: float
+    """Files found, hashed, read and stored."""
+    working: float
+    """Split, embedded and written, side by side."""
+    finishing: float
+    """The vector index built, and what else follows the last document."""
+    total: float
+    cpu: float
+    """Processor seconds of this process; the server's are not in it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bare:
+    """The embedder alone on the same texts."""
+
+    windows: int
+    tokens: int
+    seconds: float
+    cpu: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unchanged:
+    """All files looked at again, and their bytes merely hashed."""
+
+    seconds: float
+    hashing: float
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("folders", nargs="*", type=Path, metavar="FOLDER", help="documents")
+    parser.add_argument("--files", type=int, metavar="N", help="only so many, chosen at random")
+    parser.add_argument("--database", metavar="URL", help="a server to make a database on")
+    parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="vade-bench-docs-") as temporary:
+        folders = arguments.folders or [write_reference(Path(temporary, "python-reference"))]
+        if absent := [str(folder) for folder in folders if not folder.is_dir()]:
+            parser.error(f"there is no folder {', '.join(absent)}")
+        originals = corpus.find(folders)[: arguments.files]
+        if not originals:
+            parser.error("these folders hold no documents")
+        files = corpus.copy(originals, Path(temporary, "corpus"))
+        result = asyncio.run(run(Path(temporary, "corpus"), files, arguments.database))
+    if arguments.json:
+        print(json.dumps(result, indent=2))
+    else:
+        report(result)
+
+
+def write_reference(folder: Path) -> Path:
+    """Python's language reference as the standard library carries it, a file for each topic."""
+    folder.mkdir(parents=True)
+    for name, text in topics.topics.items():
+        (folder / f"{name}.rst").write_text(text, encoding="utf-8")
+    return folder
+
+
+async def run(folder: Path, files: Sequence[Path], server: str | None) -> dict[str, Any]:
+    size = sum(file.stat().st_size for file in files)
+    async with scratch_app(server) as app:
+        embedder = await _warm_embedder(app)
+        indexed, stages = await index(app, folder)
+        stored = await stored_documents(app)
+        bare = await embed_alone(stored, embedder)
+        unchanged = await index_unchanged(app, folder, files)
+        edited = await index_edited(app, folder, stored)
+        memory = await server_now(app.database.conninfo)
+    return {
+        "files": len(files),
+        "bytes": size,
+        "documents": len(stored),
+        "chunks": indexed.chunks,
+        "windows": bare.windows,
+        "tokens": bare.tokens,
+        "failed": len(indexed.failed),
+        "processors": processors(),
+        "indexed": {
+            "seconds": stages.total,
+            "reading_seconds": stages.reading,
+            "working_seconds": stages.working,
+            "finishing_seconds": stages.finishing,
+            "cpu_seconds": stages.cpu,
+            "tokens_per_second": bare.tokens / stages.total,
+            "peak_bytes": own_peak(),
+            "server_bytes": memory,
+        },
+        "embedder": {
+            "seconds": bare.seconds,
+            "cpu_seconds": bare.cpu,
+            "tokens_per_second": bare.tokens / bare.seconds,
+        },
+        "share_of_embedder": bare.seconds / stages.total,
+        "unchanged": {
+            "seconds": unchanged.seconds,
+            "megabytes_per_second": size / unchanged.seconds / 1e6,
+            "hashing_seconds": unchanged.hashing,
+            "hashing_megabytes_per_second": size / unchanged.hashing / 1e6,
+        },
+        "edited": edited,
+    }
+
+
+async def _warm_embedder(app: App) -> Embedder:
+    """The embedder, with its model loaded: what a first start costs is not measured here."""
+    embedder = app.embedder(app.settings.embedder)
+    if embedder is None:
+        raise SystemExit("there is no embedder to compare with")
+    await embedder.embed(["warm"])
+    return embedder
+
+
+async def index(app: App, folder: Path) -> tuple[IngestReport, Stages]:
+    """From nothing to searchable."""
+    marks = {"read": 0.0, "worked": 0.0}
+
+    def mark(name: str) -> None:
+        marks[name] = time.perf_counter()
+
+    listener = Listener(
+        read=lambda done, total: mark("read"),
+        worked=lambda progress: mark("worked"),
+        notice=lambda text: print(text, file=sys.stderr),
+    )
+    cpu, started = _cpu_seconds(), time.perf_counter()
+    indexed = await app.bulk_index(folder, collection=COLLECTION, listener=listener)
+    ended = time.perf_counter()
+    for failure in indexed.failed:
+        print(f"not indexed: {failure.path}: {failure.error}", file=sys.stderr)
+    if not indexed.embedded:
+        raise SystemExit("nothing was embedded, so there is nothing to compare")
+    return indexed, Stages(
+        reading=marks["read"] - started,
+        working=marks["worked"] - marks["read"],
+        finishing=ended - marks["worked"],
+        total=ended - started,
+        cpu=_cpu_seconds() - cpu,
+    )
+
+
+async def stored_documents(app: App) -> list[StoredDocument]:
+    """In the order in which the worker took them up."""
+    async with app.database.connection() as connection:
+        rows = await (
+            await connection.execute("SELECT id FROM crawled_documents ORDER BY id")
+        ).fetchall()
+        return await documents.contents(connection, [row[0] for row in rows])
+
+
+async def embed_alone(stored: Sequence[StoredDocument], embedder: Embedder) -> Bare:
+    """What a worker gives the embedder, given to it with nothing else going on."""
+    prepared = [
+        process.prepare(
+            document,
+            profile=load_profile(document.profile),
+            tokenizer=embedder.tokenizer,
+            max_tokens=embedder.max_tokens,
+        )
+        for document in stored
+    ]
+    batches = [
+        # As in a worker, equal windows of a batch are embedded once.
+        list(
+            {
+                w.text: None
+                for d in prepared[start : start + BATCH_JOBS]
+                for c in d.chunks
+                for w in c.windows
+            }
+        )
+        for start in range(0, len(prepared), BATCH_JOBS)
+    ]
+    cpu, started = _cpu_seconds(), time.perf_counter()
+    for batch in batches:
+        await embedder.embed(batch)
+    seconds, cpu = time.perf_counter() - started, _cpu_seconds() - cpu
+    return Bare(
+        windows=sum(map(len, batches)),
+        tokens=sum(sum(embedder.tokenizer.counts(batch)) for batch in batches),
+        seconds=seconds,
+        cpu=cpu,
+    )
+
+
+async def index_unchanged(app: App, folder: Path, files: Sequence[Path]) -> Unchanged:
+    """The median of some runs of each, in turn."""
+    looking, hashing = [], []
+    for _ in range(REPEATS):
+        started = time.perf_counter()
+        again = await app.bulk_index(folder, collection=COLLECTION)
+        looking.append(time.perf_counter() - started)
+        if again.inserted or again.updated or again.deleted or again.chunks:
+            raise SystemExit(f"nothing was changed, and yet: {again}")
+        started = time.perf_counter()
+        for file in files:
+            with file.open("rb") as stream:
+                hashlib.file_digest(stream, "sha256").hexdigest()
+        hashing.append(time.perf_counter() - started)
+    return Unchanged(seconds=statistics.median(looking), hashing=statistics.median(hashing))
+
+
+async def index_edited(
+    app: App, folder: Path, stored: Sequence[StoredDocument]
+) -> dict[str, Any] | None:
+    """What one more sentence costs in the longest document that has a place for it."""
+    for document in sorted(stored, key=lambda document: -len(document.text)):
+        if edit(folder / document.path, document.text):
+            started = time.perf_counter()
+            again = await app.bulk_index(folder, collection=COLLECTION)
+            return {
+                "path": document.path,
+                "chunks": again.chunks,
+                "embedded": again.embedded,
+                "reused": again.reused,
+                "seconds": time.perf_counter() - started,
+            }
+    return None
+
+
+def edit(file: Path, text: str) -> bool:
+    """Put some words into the middle of a file; False where its prose cannot be told."""
+    try:
+        raw = file.read_bytes().decode()
+    except (OSError, UnicodeDecodeError):
+        return False
+    for match in _SENTENCE.finditer(text, len(text) // 2):
+        words = match.group()
+        if raw.count(words) == 1 == text.count(words):
+            edited = raw.replace(words, f"{words} (edited for the benchmark)")
+            file.write_bytes(edited.encode())
+            return True
+    return False
+
+
+def report(result: dict[str, Any]) -> None:
+    indexed, bare, unchanged = result["indexed"], result["embedder"], result["unchanged"]
+    print(
+        f"{result['files']} files, {result['bytes'] / 1e6:.1f} MB: "
+        f"{result['documents']} documents, {result['chunks']} chunks, {result['windows']} windows, {result['tokens']} tokens; "
+        f"{result['processors']} processors"
+    )
+    print(
+        f"\nindexed      {indexed['seconds']:8.2f} s  {indexed['tokens_per_second']:9.0f} tokens/s"
+        f"  ({indexed['cpu_seconds']:.1f} s of processor time)"
+    )
+    for name in ("reading", "working", "finishing"):
+        print(f"  {name:10} {indexed[f'{name}_seconds']:8.2f} s")
+    print(
+        f"embedder     {bare['seconds']:8.2f} s  {bare['tokens_per_second']:9.0f} tokens/s"
+        f"  ({bare['cpu_seconds']:.1f} s)"
+    )
+    print(f"share        {_held(result['share_of_embedder'], LEAST_SHARE, '.2f')}")
+    print(
+        f"memory       {megabytes(indexed['peak_bytes'])} at most, "
+        f"and {megabytes(indexed['server_bytes'])} of the server"
+    )
+    print(
+        f"\nunchanged    {unchanged['seconds']:8.3f} s  "
+        f"{_held(unchanged['megabytes_per_second'], LEAST_MEGABYTES, '.0f')} MB/s"
+    )
+    print(
+        f"SHA-256 only {unchanged['hashing_seconds']:8.3f} s  "
+        f"{unchanged['hashing_megabytes_per_second']:.0f} MB/s"
+    )
+    edited = result["edited"]
+    if edited is None:
+        print("\none edited: no file has prose that could be edited")
+        return
+    print(
+        f"\none edited   {edited['seconds']:8.3f} s  {edited['path']}: {edited['chunks']} chunks, "
+        f"{edited['embedded']} embedded, {edited['reused']} reused"
+    )
+
+
+def _held(value: float, bar: float, form: str) -> str:
+    verdict = "held" if value >= bar else "MISSED"
+    return f"{value:{form}} (bar {bar:{form}}: {verdict})"
+
+
+def _cpu_seconds() -> float:
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    return usage.ru_utime + usage.ru_stime
+
+
+if __name__ == "__main__":
+    main()
