@@ -12,9 +12,9 @@ from pathlib import Path
 
 import psycopg
 import pytest
-from fakes import FakeEmbedder
 from psycopg import sql
 
+from fakes import FakeEmbedder
 from vademecum.app import App
 from vademecum.inference.open import open_embedder
 from vademecum.settings import Settings

@@ -47,7 +47,8 @@ def gold(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def indexed(vade: Vade, write: Write) -> Vade:
-    assert vade("bulk-index", write(DOCUMENTS), "-c", "docs").returncode == 0
+    done = vade("bulk-index", write(DOCUMENTS), "-c", "docs")
+    assert done.returncode == 0, done.stderr
     return vade
 
 

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pytest
-from fakes import FakeEmbedder
 
+from fakes import FakeEmbedder
 from vademecum.store import collections, documents, jobs
 from vademecum.store.db import Database
 from vademecum.store.jobs import Job, OpenJobs

@@ -156,9 +156,9 @@ def new_worker() -> str:
 
 
 def _is_dead(worker: str) -> bool:
-    machine, pid_text, start, _ = worker.rsplit("/", 3)
-    if machine != _machine():
+    if not worker.startswith(f"{_machine()}/"):
         return False
+    _, pid_text, start, _ = worker.rsplit("/", 3)
     pid = int(pid_text)
     try:
         os.kill(pid, 0)

@@ -79,8 +79,8 @@ CREATE TRIGGER chunk_terms_deleted AFTER DELETE ON chunk_terms
 CREATE FUNCTION lexical_hits(
     term_ids integer[], term_weights real[], term_chunks integer[], keyword text,
     hit_limit integer, exact_limit integer, ceiling integer
-) RETURNS TABLE (chunk_id uuid, score double precision)
-LANGUAGE plpgsql STABLE
+) RETURNS TABLE (chunk_id uuid, document_id integer, score double precision)
+LANGUAGE plpgsql STABLE ROWS 100
 SET enable_seqscan = off
 AS $$
 DECLARE
@@ -91,6 +91,7 @@ DECLARE
     taken  integer := 0;
     net    integer[];
     found  uuid[];
+    places integer[];
     scores double precision[];
 BEGIN
     SELECT ('{' || string_agg(t.id || ':' || t.weight, ',') || '}/1000000000')::sparsevec INTO query
@@ -104,21 +105,23 @@ BEGIN
         END LOOP;
         net := term_ids[1:taken];
         SELECT array_agg(h.id ORDER BY h.score DESC, h.id),
+               array_agg(h.place ORDER BY h.score DESC, h.id),
                array_agg(h.score ORDER BY h.score DESC, h.id)
-          INTO found, scores
-          FROM (SELECT c.chunk_id AS id, -(c.weights <#> query) AS score
+          INTO found, places, scores
+          FROM (SELECT c.chunk_id AS id, c.document_id AS place,
+                       -(c.weights <#> query) AS score
                   FROM chunk_terms c
                  WHERE c.term_ids && net
                    AND (keyword IS NULL OR EXISTS (
                         SELECT FROM document_chunks k JOIN crawled_documents d ON d.id = k.document_id
                          WHERE k.id = c.chunk_id
                            AND d.content_tsv @@ plainto_tsquery('english', keyword)))
-                 ORDER BY 2 DESC, 1
+                 ORDER BY 3 DESC, 1
                  LIMIT hit_limit) h;
         EXIT WHEN taken = cardinality(term_ids)
                OR scores[exact_limit] >= rest
                OR postings + term_chunks[taken + 1] > ceiling;
         cap := greatest(cap * 4, postings + term_chunks[taken + 1]);
     END LOOP;
-    RETURN QUERY SELECT * FROM unnest(found, scores);
+    RETURN QUERY SELECT * FROM unnest(found, places, scores);
 END $$;

@@ -48,12 +48,10 @@ SELECT t.term, t.id, t.chunk_count, s.chunk_count AS chunks
 
 -- name: lexical_hits
 -- Chunks by BM25, best first; see the function for how it stays exact.
-SELECT h.chunk_id, t.document_id, h.score
+SELECT chunk_id, document_id, score
   FROM lexical_hits(%(ids)s::integer[], %(weights)s::real[], %(chunks)s::integer[],
                     %(keyword)s::text, %(limit)s::integer, %(exact)s::integer,
-                    %(ceiling)s::integer) h
-  JOIN chunk_terms t ON t.chunk_id = h.chunk_id
- ORDER BY h.score DESC, h.chunk_id;
+                    %(ceiling)s::integer);
 
 -- name: lexical_scores
 -- BM25 of the chunks of documents, and of other chunks found in them where a document has more than
