@@ -27,7 +27,7 @@ bench: .venv/ready ## The benchmarks that need no data of yours; docs/benchmarks
 	$(UV) run --no-sync python benchmarks/latency.py
 
 .venv/ready: pyproject.toml uv.lock | $(UV)
-	$(UV) sync --locked --quiet
+	$(UV) sync --locked --quiet --compile-bytecode
 	@touch $@
 
 .uv/bin/uv:

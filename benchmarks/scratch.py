@@ -1,5 +1,6 @@
 """A database of a benchmark's own: made for it, used by no one else, gone afterwards."""
 
+import asyncio
 import os
 import shutil
 import tempfile
@@ -42,7 +43,17 @@ async def scratch_app(
             async with App.open(settings) as app:
                 yield app
     finally:
+        await _remove(home)
+
+
+async def _remove(home: Path) -> None:
+    """The server's watcher ends a moment after it, and until then makes its lock files anew."""
+    for _ in range(50):
         shutil.rmtree(home, ignore_errors=True)
+        if not home.exists():
+            return
+        await asyncio.sleep(0.1)
+    print(f"could not remove {home}")
 
 
 @asynccontextmanager

@@ -4,6 +4,7 @@ import random
 import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from pathlib import Path
 
 from vademecum.ingest.read import Found, scan
@@ -46,9 +47,17 @@ def copy(originals: Sequence[Original], corpus: Path) -> list[Path]:
     for original in originals:
         place = corpus / original.place
         place.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(original.path, place)
+        part = place.with_name(place.name + ".part")
+        shutil.copyfile(original.path, part)
+        part.replace(place)
         copies.append(place)
     return copies
+
+
+def copied(originals: Sequence[Original], corpus: Path) -> list[Path]:
+    """Those that are copied already, of documents that were copied from the first one on."""
+    places = (corpus / original.place for original in originals)
+    return list(takewhile(Path.is_file, places))
 
 
 def _label(folder: Path, taken: set[str]) -> str:

@@ -12,6 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from vademecum.inference.embedder import Embedder
+from vademecum.inference.open import open_embedder
+
 SEED = 7
 WORDS = (6, 10)
 """Words of a question, from and to."""
@@ -49,16 +52,21 @@ class Handover:
 
     @property
     def about(self) -> dict[str, Any]:
-        """Counts, and where our own database is."""
-        about: dict[str, Any] = json.loads((self.folder / "about.json").read_text())
+        """Counts, and where our own database is; empty until all else is written."""
+        file = self.folder / "about.json"
+        about: dict[str, Any] = json.loads(file.read_text()) if file.is_file() else {}
         return about
 
     @property
     def questions(self) -> list[Question]:
-        """Those to warm up with and, after them, those to measure."""
-        return [
-            Question(**one) for one in json.loads((self.folder / "questions.json").read_text())
-        ]
+        return [Question(**one) for one in json.loads((self.folder / "questions.json").read_text())]
+
+    def embedder(self) -> Embedder:
+        """What the vectors were made with."""
+        about = self.about
+        embedder = open_embedder(about["embedder"], home=Path(about["home"]))
+        assert embedder is not None
+        return embedder
 
     @cached_property
     def vectors(self) -> NDArray[np.float32]:
@@ -70,19 +78,11 @@ class Handover:
             for line in lines:
                 yield Passage(**json.loads(line))
 
-    def write(
-        self,
-        passages: Sequence[Passage],
-        vectors: NDArray[np.float32],
-        about: dict[str, Any],
-    ) -> None:
-        """All but the questions."""
-        self.folder.mkdir(parents=True, exist_ok=True)
+    def write(self, passages: Sequence[Passage], vectors: NDArray[np.float32]) -> None:
         with (self.folder / "chunks.jsonl").open("w", encoding="utf-8") as file:
             for passage in passages:
                 file.write(json.dumps(asdict(passage)) + "\n")
         np.save(self.folder / "vectors.npy", vectors)
-        self.write_about(about)
 
     def write_about(self, about: dict[str, Any]) -> None:
         (self.folder / "about.json").write_text(json.dumps(about))

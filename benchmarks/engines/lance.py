@@ -1,5 +1,6 @@
 """LanceDB: its full-text index and IVF_HNSW_SQ, fused by its own reciprocal rank reranker."""
 
+import os
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from itertools import islice
@@ -10,7 +11,6 @@ from engines.engine import LIMIT, Found
 from engines.handover import Handover
 from vademecum.inference.embedder import Embedder
 
-PACKAGES = ("lancedb",)
 ROWS = 5000
 """Written together."""
 
@@ -27,9 +27,7 @@ async def build(handover: Handover, folder: Path) -> None:
             table.add(rows)
     assert table is not None
     table.optimize()
-    table.create_index(
-        metric="cosine", vector_column_name="vector", index_type="IVF_HNSW_SQ"
-    )
+    table.create_index(metric="cosine", vector_column_name="vector", index_type="IVF_HNSW_SQ")
     table.create_fts_index("text")
     table.wait_for_index([index.name for index in table.list_indices()])
 
@@ -38,10 +36,10 @@ class LanceDB:
     modes = ("hybrid",)
 
     def __init__(self, table: Any, reranker: Any, embedder: Embedder) -> None:
-        self._table, self._reranker, self._embedder = table, reranker, embedder
+        self._table, self._reranker, self.embedder = table, reranker, embedder
 
     async def search(self, text: str, mode: str) -> Found:
-        vector = await self._embedder.embed_query(text)
+        vector = await self.embedder.embed_query(text)
         query = (
             self._table.query()
             .nearest_to(vector)
@@ -58,13 +56,15 @@ class LanceDB:
 
 
 @asynccontextmanager
-async def connect(handover: Handover, folder: Path, embedder: Embedder) -> AsyncIterator[LanceDB]:
+async def connect(handover: Handover, folder: Path) -> AsyncIterator[LanceDB]:
+    # Else it logs two warnings for every search, and that takes time, too.
+    os.environ["LANCEDB_LOG"] = "error"
     import lancedb
     from lancedb.rerankers import RRFReranker
 
     database = await lancedb.connect_async(folder)
     table = await database.open_table("chunks")
-    yield LanceDB(table, RRFReranker(), embedder)
+    yield LanceDB(table, RRFReranker(), handover.embedder())
 
 
 def _batches(handover: Handover) -> Iterator[Any]:

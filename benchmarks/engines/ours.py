@@ -12,8 +12,6 @@ from vademecum.inference.embedder import Embedder
 from vademecum.settings import Settings
 from vademecum.types import Mode, Query
 
-PACKAGES: tuple[str, ...] = ()
-
 
 async def build(handover: Handover, folder: Path) -> None:
     """Nothing is left to do."""
@@ -22,8 +20,8 @@ async def build(handover: Handover, folder: Path) -> None:
 class Vademecum:
     modes: tuple[Mode, ...] = ("lexical", "dense", "hybrid")
 
-    def __init__(self, app: App) -> None:
-        self._app = app
+    def __init__(self, app: App, embedder: Embedder) -> None:
+        self._app, self.embedder = app, embedder
 
     async def search(self, text: str, mode: Mode) -> Found:
         query = Query(text=text, collection=COLLECTION, mode=mode, limit=LIMIT)
@@ -37,12 +35,10 @@ class Vademecum:
 
 
 @asynccontextmanager
-async def connect(
-    handover: Handover, folder: Path, embedder: Embedder
-) -> AsyncIterator[Vademecum]:
+async def connect(handover: Handover, folder: Path) -> AsyncIterator[Vademecum]:
     about = handover.about
     settings = Settings(home=Path(about["home"]), database_url=about["database"])
     async with App.open(settings) as app:
-        # One model in memory for the questions alone and for the searches.
-        app._embedders[about["embedder"]] = embedder
-        yield Vademecum(app)
+        embedder = app.embedder(about["embedder"])
+        assert embedder is not None
+        yield Vademecum(app, embedder)

@@ -10,7 +10,6 @@ from engines.engine import LIMIT, Found
 from engines.handover import Handover
 from vademecum.inference.embedder import Embedder
 
-PACKAGES = ("qdrant_edge",)
 DEPTH = 16
 RRF_K = 60
 POINTS = 1000
@@ -53,12 +52,12 @@ class QdrantEdge:
     modes = ("hybrid",)
 
     def __init__(self, shard: Any, bm25: Any, embedder: Embedder) -> None:
-        self._shard, self._bm25, self._embedder = shard, bm25, embedder
+        self._shard, self._bm25, self.embedder = shard, bm25, embedder
 
     async def search(self, text: str, mode: str) -> Found:
         import qdrant_edge as qdrant
 
-        vector = await self._embedder.embed_query(text)
+        vector = await self.embedder.embed_query(text)
         nearest = qdrant.Query.Nearest
         words = self._bm25.embed_query(text)
         request = qdrant.QueryRequest(
@@ -70,20 +69,20 @@ class QdrantEdge:
             query=qdrant.Fusion.Rrf(k=RRF_K),
             with_payload=True,
         )
-        return [(point.payload["id"], point.payload["text"]) for point in self._shard.query(request)]
+        return [
+            (point.payload["id"], point.payload["text"]) for point in self._shard.query(request)
+        ]
 
     async def server_memory(self) -> int | None:
         return 0
 
 
 @asynccontextmanager
-async def connect(
-    handover: Handover, folder: Path, embedder: Embedder
-) -> AsyncIterator[QdrantEdge]:
+async def connect(handover: Handover, folder: Path) -> AsyncIterator[QdrantEdge]:
     import qdrant_edge as qdrant
 
     shard = qdrant.EdgeShard.load(str(folder))
     try:
-        yield QdrantEdge(shard, qdrant.Bm25(), embedder)
+        yield QdrantEdge(shard, qdrant.Bm25(), handover.embedder())
     finally:
         shard.close()

@@ -3,6 +3,7 @@
 This is the only file that chooses backends.
 """
 
+import os
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
@@ -23,7 +24,7 @@ from vademecum.settings import Settings
 from vademecum.store import collections, documents, jobs
 from vademecum.store.collections import Collection, CollectionOverview
 from vademecum.store.db import Database
-from vademecum.store.jobs import OpenJobs
+from vademecum.store.jobs import FailedJob, OpenJobs
 from vademecum.types import Change, Hit, Mode, Query
 from vademecum.worker import Progress, Worker
 
@@ -135,11 +136,12 @@ class App:
         Raises BadInput, UnknownProfile, UnreadableSource.
         """
         started = time.perf_counter()
-        if not folder.exists():
+        if not os.path.exists(folder):
             raise BadInput(f"there is no folder {folder}")
-        if not folder.is_dir():
+        if not os.path.isdir(folder):
             raise BadInput(f"{folder} is not a folder", hint="Use `vade store --file` for a file.")
-        target = await self._collection_for(collection or folder.resolve().name, profile)
+        name = collection or folder.resolve().name
+        target = await self.database.retry(lambda: self._collection_for(name, profile))
         report = await pipeline.store_folder(
             self.database,
             target,
@@ -163,7 +165,7 @@ class App:
         """Store one page or one file. Raises BadInput, FetchRefused, UnreadableSource."""
         if (url is None) == (file is None):
             raise BadInput("name either a url or a file")
-        target = await self._collection_for(collection, None)
+        target = await self.database.retry(lambda: self._collection_for(collection, None))
         limit = self.settings.max_file_bytes
         if file is not None:
             change, path = await pipeline.store_file(self.database, target, file, max_bytes=limit)
@@ -173,7 +175,7 @@ class App:
             )
         if wait:
             await self._drain(target, listener)
-        left = await self.open_jobs(target.name)
+        left = await self.database.retry(lambda: self.open_jobs(target.name))
         return StoreReport(
             collection=target.name, path=path, action=change, pending=left.pending + left.processing
         )
@@ -203,8 +205,7 @@ class App:
         """Work off the queue of all collections; what was done and what is left."""
         worker = self._worker(None, listener)
         progress = await worker.drain(limit=limit)
-        async with self.database.connection() as connection:
-            return progress, await jobs.open_jobs(connection)
+        return progress, await self.database.retry(self.open_jobs)
 
     async def _ingested(
         self,
@@ -216,9 +217,7 @@ class App:
         listener: Listener,
     ) -> IngestReport:
         progress = await self._drain(target, listener) if wait else Progress()
-        async with self.database.connection() as connection:
-            left = await jobs.open_jobs(connection, target.id)
-            broken = await jobs.failed(connection, target.id)
+        left, broken = await self.database.retry(lambda: self._left(target))
         return IngestReport(
             collection=target.name,
             inserted=report.inserted,
@@ -232,6 +231,13 @@ class App:
             pending=left.pending + left.processing,
             seconds=time.perf_counter() - started,
         )
+
+    async def _left(self, target: Collection) -> tuple[OpenJobs, list[FailedJob]]:
+        async with self.database.connection() as connection:
+            return (
+                await jobs.open_jobs(connection, target.id),
+                await jobs.failed(connection, target.id),
+            )
 
     async def _drain(self, target: Collection, listener: Listener) -> Progress:
         return await self._worker(target, listener).drain()
@@ -261,6 +267,11 @@ class App:
                 if query.mode == "dense":
                     raise
                 notices.append(f"{error}: lexical search only")
+            if embedder is None and query.mode == "dense":
+                raise ModelUnavailable(
+                    f"{query.collection} has no vectors",
+                    hint="Search it with `--mode lexical`, or index it with an embedder.",
+                )
         hits = await searching.search(self.database, target, embedder, query)
         return SearchResult(
             query=query.text,
@@ -400,4 +411,9 @@ class App:
         embedder = self.embedder(target.embedder)
         if embedder is not None:
             embedder.tokenizer.counts([""])
+            if embedder.space.key != target.space_key:
+                raise ModelUnavailable(
+                    f"the vectors of {target.name!r} were made by another model",
+                    hint=f"Run `vade rebuild -c {target.name}` to make them anew.",
+                )
         return embedder

@@ -243,10 +243,14 @@ async def test_a_document_without_url_and_file_is_refused(shelf: Shelf) -> None:
 async def test_a_failed_transaction_leaves_neither_document_nor_job(shelf: Shelf) -> None:
     source = Source(path="a.md", file_path="/d/a.md")
     document = Document(title="T", text="one", format="markdown", source_hash="h")
-    with pytest.raises(RuntimeError, match="on the way"):
+
+    async def store_and_fail() -> None:
         async with shelf.database.transaction() as connection:
             await documents.upsert(connection, shelf.collection, source, document)
             raise RuntimeError("on the way")
+
+    with pytest.raises(RuntimeError, match="on the way"):
+        await store_and_fail()
 
     assert (await shelf.rows("id"), await shelf.jobs()) == ([], [])
 

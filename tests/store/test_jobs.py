@@ -323,25 +323,14 @@ async def test_jobs_that_kill_their_worker_end_up_alone_and_then_fail(queue: Que
         await queue.expire()
         await queue.return_lost()
 
-    for _ in range(5):  # the fourth kills whoever takes it
-        leased = await queue.lease(limit=4)
+    while leased := await queue.lease(limit=4):
         sizes.append(len(leased))
-        poisoned = [job for job in leased if job.id == 4]
-        if not poisoned:
-            await queue.complete(leased)
-            continue
-        await die()
-
-    assert sizes == [4, 2, 2, 1, 1] or sizes[:2] == [4, 2], sizes
-    for _ in range(jobs.MAX_DEATHS + 5):
-        leased = await queue.lease(limit=4)
-        if not leased:
-            break
-        if any(job.id == 4 for job in leased):
+        if any(job.id == 4 for job in leased):  # it kills whoever takes it
             await die()
         else:
             await queue.complete(leased)
 
+    assert sizes[:4] == [4, 2, 2, 1]
     assert await queue.rows("id, status") == [
         (number, "failed" if number == 4 else "done") for number in range(1, 7)
     ]
@@ -384,11 +373,7 @@ async def test_two_workers_draining_together_process_each_document_once(
         )
 
         assert first.done + second.done == 150
-        assert (
-            sorted(embedder.embedded)
-            == sorted(f"T >\nthe text of number {number}" for number in range(150))
-            or len(embedder.embedded) == len(set(embedder.embedded)) == 150
-        )
+        assert len(embedder.embedded) == len(set(embedder.embedded)) == 150
         assert await queue.run(
             "SELECT (SELECT count(*) FROM document_chunks), (SELECT max(version) FROM"
             " document_chunks), (SELECT count(*) FROM processing_queue WHERE status = 'done')"

@@ -1,23 +1,22 @@
 """How well each quotable stretch of the hits answers a question, and whether any of them does."""
 
-import math
 import re
-from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from vademecum.answer.question import Question
 from vademecum.answer.sentences import Kind, Unit, units
 from vademecum.inference.embedder import Embedder
-from vademecum.search.terms import query_terms, terms
+from vademecum.search.terms import terms
 from vademecum.types import Hit
 
 MAX_HITS = 16
 MAX_EMBEDDED = 40
 """Candidates that are embedded: a short sentence takes the local model about a millisecond."""
-EMBEDDED_CHARACTERS = 400
+EMBEDDED_CHARACTERS, HEADING_CHARACTERS = 400, 80
 """Of a block: its introduction and first lines say what it is; the model takes 256 tokens."""
 
 SIMILARITY, COVERAGE, RANK, INTENT = 1.0, 0.5, 0.15, 0.12
@@ -52,8 +51,6 @@ class Candidate:
     hit: Hit
     rank: int
     unit: Unit
-    coverage: float
-    """Share of the question's terms that it or its headings hold, the rare ones counting more."""
     terms: frozenset[str]
     score: float
     similarity: float
@@ -75,70 +72,53 @@ class Evidence:
     """What the hits hold of an answer, the best first, and the signs that they hold it."""
 
     candidates: list[Candidate]
-    passage_similarity: float
-    sentence_similarity: float
+    similarity: float | None
+    """Cosine of the question and the candidate nearest to it; None without an embedder."""
     coverage: float
-    """Of the question's terms by the passage that holds most of them."""
-    embedded: bool
+    """Share of the question's terms, by weight, that the best passage holds."""
+    unknown: float
+    """Share of the question's terms that the collection does not know at all."""
 
 
-async def gather(question: str, hits: Sequence[Hit], embedder: Embedder | None) -> Evidence:
-    """The quotable stretches of the best hits, scored and best first."""
+async def gather(question: Question, hits: Sequence[Hit], embedder: Embedder | None) -> Evidence:
+    """The quotable stretches of the best hits, scored, best first."""
     hits = hits[:MAX_HITS]
-    weights = term_weights(question, hits)
     found = [
-        candidate
-        for rank, hit in enumerate(hits)
-        for candidate in _candidates(hit, rank, question, weights)
+        candidate for rank, hit in enumerate(hits) for candidate in _candidates(hit, rank, question)
     ]
-    coverage = max((_coverage(weights, _all_terms(hit)) for hit in hits), default=0.0)
     found.sort(key=_merit)
-    if embedder is not None and found:
-        found = await _embedded(question, found[:MAX_EMBEDDED], embedder)
+    if embedder is not None:
+        found = await _embedded(question.text, found[:MAX_EMBEDDED], embedder)
         found.sort(key=_merit)
+    similarities = [candidate.similarity for candidate in found]
     return Evidence(
         candidates=found,
-        passage_similarity=_passage_similarity(hits),
-        sentence_similarity=max((candidate.similarity for candidate in found), default=0.0),
-        coverage=coverage,
-        embedded=embedder is not None,
+        similarity=max(similarities, default=0.0) if embedder else None,
+        coverage=max((question.coverage(_all_terms(hit)) for hit in hits), default=0.0),
+        unknown=question.unknown,
     )
-
-
-def term_weights(question: str, hits: Sequence[Hit]) -> dict[str, float]:
-    """The question's terms with their inverse document frequency among the hits.
-
-    The hits are those where these terms are most frequent, so what is rare even here is rare in
-    the collection; what no hit holds weighs most.
-    """
-    counts = query_terms(question)
-    held: Counter[str] = Counter()
-    for hit in hits:
-        held.update(_all_terms(hit) & counts.keys())
-    return {term: math.log(1 + (len(hits) + 1) / (held[term] + 0.5)) for term in counts}
 
 
 def _merit(candidate: Candidate) -> tuple[float, int, int]:
     return (-candidate.score, candidate.rank, candidate.unit.start)
 
 
-def _candidates(
-    hit: Hit, rank: int, question: str, weights: Mapping[str, float]
-) -> list[Candidate]:
-    headings = frozenset(terms(" ".join((hit.title, *hit.heading_path)))) & weights.keys()
-    total = sum(weights.values()) or 1.0
+def _candidates(hit: Hit, rank: int, question: Question) -> list[Candidate]:
+    headings = frozenset(terms(" ".join((hit.title, *hit.heading_path))))
     found = []
     for unit in units(hit.text):
         stretch = hit.text[unit.start : unit.end]
         if _CITATION_LIKE.search(stretch):
             continue  # quoted, it would pass for a citation of ours
-        held = frozenset(terms(stretch)) 
-        inside = sum(weights[term] for term in held & weights.keys())
-        above = sum(weights[term] for term in headings - held)
-        coverage = (inside + HEADING_SHARE * above) / total
-        score = COVERAGE * coverage + RANK / (1 + rank / 4) + INTENT * _intent(question, unit.kind)
-        score -= DANGLING * bool(unit.kind == "sentence" and _DANGLING.match(stretch))
-        found.append(Candidate(hit, rank, unit, coverage, held, score, 0.0, None))
+        held = frozenset(terms(stretch))
+        coverage = question.coverage(held) + HEADING_SHARE * question.coverage(headings - held)
+        score = (
+            COVERAGE * coverage
+            + RANK / (1 + rank / 4)
+            + INTENT * _intent(question.text, unit.kind)
+            - DANGLING * (unit.kind == "sentence" and bool(_DANGLING.match(stretch)))
+        )
+        found.append(Candidate(hit, rank, unit, held, score, 0.0, None))
     return found
 
 
@@ -157,22 +137,16 @@ async def _embedded(
     question: str, candidates: Sequence[Candidate], embedder: Embedder
 ) -> list[Candidate]:
     query = await embedder.embed_query(question)
-    vectors = await embedder.embed(
-        [_within(_in_context(candidate), embedder) for candidate in candidates]
-    )
-    similarities = vectors @ query
+    texts = [_within(_in_context(candidate), embedder) for candidate in candidates]
+    vectors = await embedder.embed(texts)
     return [
-        Candidate(
-            hit=candidate.hit,
-            rank=candidate.rank,
-            unit=candidate.unit,
-            coverage=candidate.coverage,
-            terms=candidate.terms,
+        replace(
+            candidate,
             score=candidate.score + SIMILARITY * float(similarity),
             similarity=float(similarity),
             vector=vector,
         )
-        for candidate, similarity, vector in zip(candidates, similarities, vectors, strict=True)
+        for candidate, similarity, vector in zip(candidates, vectors @ query, vectors, strict=True)
     ]
 
 
@@ -180,29 +154,15 @@ def _in_context(candidate: Candidate) -> str:
     """Its heading tells what a sentence is about that does not repeat its subject."""
     hit = candidate.hit
     heading = hit.heading_path[-1] if hit.heading_path else hit.title
-    return f"{heading}. {candidate.text[:EMBEDDED_CHARACTERS]}"
+    return f"{heading[:HEADING_CHARACTERS]}. {candidate.text[:EMBEDDED_CHARACTERS]}"
 
 
 def _within(text: str, embedder: Embedder) -> str:
     """As much of the text as one vector covers."""
-    offsets = embedder.tokenizer.offsets(text)
-    while len(offsets) > embedder.max_tokens:
-        text = text[: offsets[embedder.max_tokens - 1][1]]
-        offsets = embedder.tokenizer.offsets(text)[: embedder.max_tokens]
+    while embedder.tokenizer.counts([text])[0] > embedder.max_tokens:
+        text = text[: embedder.tokenizer.offsets(text)[embedder.max_tokens - 1][0]]
     return text
 
 
 def _all_terms(hit: Hit) -> frozenset[str]:
     return frozenset(terms("\n".join((hit.title, *hit.heading_path, hit.text))))
-
-
-def _coverage(weights: Mapping[str, float], held: frozenset[str]) -> float:
-    total = sum(weights.values())
-    return sum(weights[term] for term in held & weights.keys()) / total if total else 0.0
-
-
-def _passage_similarity(hits: Sequence[Hit]) -> float:
-    cosines = [
-        part.score for hit in hits for part in hit.contributions if part.retriever == "dense"
-    ]
-    return max(cosines, default=0.0)

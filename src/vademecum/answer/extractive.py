@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from vademecum.answer.choose import choose
 from vademecum.answer.evidence import Candidate, gather
 from vademecum.answer.found import holds_answer
+from vademecum.answer.question import Question
 from vademecum.inference.embedder import Embedder, Tokenizer
 from vademecum.inference.words import WordTokenizer
 from vademecum.types import Answer, Cited, Hit
@@ -35,7 +36,7 @@ class Quotation:
         return f"{self.text}{separator}[source: {self.hit.reference}]"
 
 
-async def answer(question: str, hits: Sequence[Hit], embedder: Embedder | None) -> Answer:
+async def answer(question: Question, hits: Sequence[Hit], embedder: Embedder | None) -> Answer:
     """Up to six sentences or blocks of two to four sources, each followed by its citation.
 
     Without an embedder the words of the question alone are the evidence. Raises
@@ -44,9 +45,11 @@ async def answer(question: str, hits: Sequence[Hit], embedder: Embedder | None) 
     quotations = await quote(question, hits, embedder)
     if not quotations:
         nearest = _one_per_reference(hits)[:NEAREST]
-        return Answer(question=question, found=False, answer=NOT_FOUND, sources=_cited(nearest))
+        return Answer(
+            question=question.text, found=False, answer=NOT_FOUND, sources=_cited(nearest)
+        )
     return Answer(
-        question=question,
+        question=question.text,
         found=True,
         answer="\n\n".join(str(quotation) for quotation in quotations),
         sources=_cited([quotation.hit for quotation in quotations]),
@@ -54,7 +57,7 @@ async def answer(question: str, hits: Sequence[Hit], embedder: Embedder | None) 
 
 
 async def quote(
-    question: str, hits: Sequence[Hit], embedder: Embedder | None
+    question: Question, hits: Sequence[Hit], embedder: Embedder | None
 ) -> list[Quotation]:
     """What the answer consists of, in reading order; nothing where the hits do not hold it."""
     evidence = await gather(question, hits, embedder)

@@ -20,7 +20,9 @@ _HEADING = re.compile(r" {0,3}#{1,6}(?:[ \t]|$)")
 _MARKER = re.compile(r"([ \t]*)(?:[-*+•]|\d{1,3}[.)])[ \t]+")
 _DELIMITERS = re.compile(r"[ \t]*[|:\- \t]*-[|:\- \t]*$")
 _RULE = re.compile(r"[ \t]*([-*_=])(?:[ \t]*\1){2,}[ \t]*$")
-_MARKUP_LINE = re.compile(r"[ \t]*(?:<[^<>]*>[ \t]*|\{\{[^{}]*\}\}[ \t]*|!\[[^\]]*\]\([^()]*\)[ \t]*)+$")
+_MARKUP_LINE = re.compile(
+    r"[ \t]*(?:<[^<>]*>[ \t]*|\{\{[^{}]*\}\}[ \t]*|!\[[^\]]*\]\([^()]*\)[ \t]*)+$"
+)
 _QUOTE = re.compile(r"[ \t]*(?:>[ \t]?)+")
 _STOP = re.compile(
     r"""(?<![.!?…])[.!?…]++["'”’»)\]*_`]*+\s++(?=[^a-z\s])
@@ -192,7 +194,11 @@ def _fenced(lines: list[_Line]) -> dict[int, tuple[int, bool]]:
     while marks:
         index, mark, _ = marks.pop(0)
         closing = next(
-            (at for at, (_, other, info) in enumerate(marks) if other.startswith(mark) and not info),
+            (
+                at
+                for at, (_, other, info) in enumerate(marks)
+                if other.startswith(mark) and not info
+            ),
             None,
         )
         last = len(lines) - 1 if closing is None else marks[closing][0]

@@ -92,7 +92,7 @@ async def store_file(
 ) -> tuple[Change, str]:
     """Store one file; what that changed, and the path it has. Raises UnreadableSource."""
     path = path.parent.resolve() / path.name
-    document = await asyncio.to_thread(read_file, path, name=path.name, max_bytes=max_bytes)
+    document = await asyncio.to_thread(read_file, path, name=str(path), max_bytes=max_bytes)
     source = Source(path=path.name, file_path=printable(path))
     change, stored = await database.retry(
         lambda: _upsert(database, collection, source, document, False)

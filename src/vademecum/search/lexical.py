@@ -18,7 +18,7 @@ from vademecum.types import ChunkId, CollectionId, DocumentId, Scored
 
 POSTINGS_CEILING = 20_000
 """Postings of the rarest terms that are scored at most; see the SQL function `lexical_hits`."""
-PAIR_WEIGHT = 0.2
+PAIR_WEIGHT = 0.1
 """What a pair of query words that stand together counts, beside what the words count alone.
 Measured: docs/decisions/0006-fusion.md."""
 SEQUENCES = 64

@@ -5,6 +5,7 @@ Query --lexical--> ranking ┐
 """
 
 import asyncio
+import re
 from collections import defaultdict
 from collections.abc import Collection as Ids
 from collections.abc import Mapping, Sequence
@@ -37,10 +38,11 @@ DEPTH = 100
 """Chunks asked of each retriever."""
 DOCUMENTS = 40
 """Best documents of these of which all chunks are scored, by both retrievers."""
-WEIGHTS = {"lexical": 0.55, "dense": 0.45}
+WEIGHTS = {"lexical": 0.6, "dense": 0.4}
 CHUNKS_PER_DOCUMENT = 400
 """No more of one document are looked at: a book should not slow down every search."""
 
+_UNSTORABLE = re.compile("[\0\ud800-\udfff]")
 MAX_LIMIT = 100
 MAX_QUERY_CHARACTERS = 10_000
 
@@ -49,8 +51,8 @@ def check(query: Query) -> None:
     """Raises BadInput for a query that cannot be searched for."""
     if not query.text.strip():
         raise BadInput("the query is empty")
-    if "\x00" in query.text + (query.keyword or ""):
-        raise BadInput("the query holds a zero byte")
+    if _UNSTORABLE.search(query.text + (query.keyword or "")):
+        raise BadInput("the query holds a zero byte or half a character")
     if len(query.text) > MAX_QUERY_CHARACTERS:
         raise BadInput(f"the query is longer than {MAX_QUERY_CHARACTERS} characters")
     if not 1 <= query.limit <= MAX_LIMIT:

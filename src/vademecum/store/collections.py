@@ -25,6 +25,7 @@ class Collection:
     """`provider:model` that its vectors are made with; `none` for lexical search only."""
     space_id: SpaceId | None
     """The embedding space its searches use; None until something is embedded."""
+    space_key: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -109,7 +109,7 @@ async def smaller_than(connection: Connection, rows: int) -> list[SpaceId]:
     for space in await _spaces(connection):
         cursor = await connection.execute(
             identifier(
-                "SELECT count(*) FROM (SELECT FROM {table} LIMIT %s) AS some", table=table(space)
+                "SELECT count(*) FROM (SELECT FROM {table} LIMIT %s) AS first", table=table(space)
             ),
             [rows],
         )

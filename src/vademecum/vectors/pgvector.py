@@ -82,6 +82,7 @@ SELECT e.chunk_id, e.document_id, 1 - min(e.embedding <=> %(vector)s) AS score
                  WHERE document_id = wanted.id AND collection_id = %(collection)s
                  LIMIT %(windows_per_document)s) e
  GROUP BY e.chunk_id, e.document_id
+ ORDER BY e.chunk_id
 """
 
 

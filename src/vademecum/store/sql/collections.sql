@@ -1,5 +1,7 @@
 -- name: collection_by_name
-SELECT id, name, profile, embedder, space_id FROM collections WHERE name = %(name)s;
+SELECT c.id, c.name, c.profile, c.embedder, c.space_id, s.key AS space_key
+  FROM collections c LEFT JOIN embedding_spaces s ON s.id = c.space_id
+ WHERE c.name = %(name)s;
 
 -- name: collection_names
 SELECT name FROM collections ORDER BY name;
@@ -10,7 +12,7 @@ WITH made AS (
     INSERT INTO collections (name, profile, embedder)
     VALUES (%(name)s, %(profile)s, %(embedder)s)
     ON CONFLICT (name) DO NOTHING
-    RETURNING id, name, profile, embedder, space_id
+    RETURNING id, name, profile, embedder, space_id, NULL::text AS space_key
 ), counted AS (
     INSERT INTO lexical_statistics (collection_id) SELECT id FROM made
 )

@@ -72,4 +72,5 @@ WITH scored AS MATERIALIZED (
 )
 SELECT s.chunk_id, s.document_id, s.score, t.sequence
   FROM scored s
-  LEFT JOIN (best JOIN chunk_terms t USING (chunk_id)) USING (chunk_id);
+  LEFT JOIN (best JOIN chunk_terms t USING (chunk_id)) USING (chunk_id)
+ ORDER BY s.chunk_id;

@@ -1,0 +1,50 @@
+"""Kill the command, the worker and the server at random moments, hundreds of times.
+
+    python benchmarks/kill.py --rounds 300
+
+Every `--compare` rounds the index is compared with a fresh one of the same folder. Stops at the
+first thing that is not as it must be, and leaves its database there to look at.
+"""
+
+import argparse
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "durability"))
+
+from killing import arena
+
+from scratch import CACHE
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Kill vade at random moments.")
+    parser.add_argument("--rounds", type=int, default=300)
+    parser.add_argument("--compare", type=int, default=50)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--files", type=int, default=80)
+    parser.add_argument("--embedder", default="none", help="none, or local:all-MiniLM-L6-v2")
+    options = parser.parse_args()
+    models = CACHE / "models"
+    models.mkdir(parents=True, exist_ok=True)
+    root = Path(tempfile.mkdtemp(prefix="vade-kill-"))
+    killed = arena(root, seed=options.seed, embedder=options.embedder, models=models)
+    killed.files = options.files
+    killed.make_files()
+    print(f"{options.rounds} rounds, seed {options.seed}, in {root}", flush=True)
+    began = time.monotonic()
+    for number in range(1, options.rounds + 1):
+        killed.round()
+        if number % options.compare == 0 or number == options.rounds:
+            killed.compare()
+            print(f"{number} rounds, {time.monotonic() - began:.0f} s: all whole", flush=True)
+    for kind, times in sorted(killed.rounds.items()):
+        print(f"{kind:18} {times:4} rounds, {killed.hit[kind]:4} while at work")
+    print(f"{killed.survived} of {killed.hit['server']} commands outlived their server")
+    killed.close()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,233 @@
+"""The command as a user runs it: a process of its own, on a real database."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conftest import Vade
+
+Write = Callable[[dict[str, str | bytes]], Path]
+
+LIGHTHOUSE = {
+    "lamp.md": "# The lamp\n\nThe lamp is lit at dusk by the keeper. It is put out at dawn.\n\n"
+    "## Oil\n\nOil for the lamp is kept in the cellar, in barrels of forty litres.\n",
+    "boats/landing.md": "---\ntitle: Landing a boat\n---\n\nBoats land on the lee side. "
+    "Call `harbour_master --radio` on channel twelve before landing.\n",
+}
+
+
+def parsed(text: str) -> Any:
+    """Stdout is one JSON document and nothing else."""
+    return json.loads(text)
+
+
+@pytest.fixture
+def indexed(vade: Vade, write: Write) -> Vade:
+    done = vade("bulk-index", write(dict(LIGHTHOUSE)), "-c", "light", "--json")
+    assert done.returncode == 0, done.stderr
+    return vade
+
+
+def test_bulk_index_reports_what_it_did(vade: Vade, write: Write) -> None:
+    files: dict[str, str | bytes] = dict(LIGHTHOUSE)
+    folder = write(files | {"broken.md": b"\x00\x01\x02\xff", "empty.md": b""})
+    report = parsed(vade("bulk-index", folder, "-c", "light", "--json").stdout)
+    assert report.pop("seconds") > 0
+    failed = report.pop("failed")
+    assert report == {
+        "collection": "light",
+        "inserted": 2,
+        "updated": 0,
+        "unchanged": 0,
+        "deleted": 0,
+        "chunks": 3,
+        "embedded": 3,
+        "reused": 0,
+        "pending": 0,
+    }
+    assert {failure["path"] for failure in failed} == {"broken.md", "empty.md"}
+
+    (folder / "lamp.md").write_text(LIGHTHOUSE["lamp.md"].replace("forty", "fifty"))
+    (folder / "boats" / "landing.md").unlink()
+    again = parsed(vade("bulk-index", folder, "-c", "light", "--json").stdout)
+    changes = {key: again[key] for key in ("inserted", "updated", "unchanged", "deleted")}
+    assert changes == {"inserted": 0, "updated": 1, "unchanged": 0, "deleted": 1}
+    assert (again["embedded"], again["reused"]) == (1, 1)
+
+
+def test_search_shape(indexed: Vade) -> None:
+    done = indexed("search", "where do they store oil", "-c", "light", "-k", "2", "--json")
+    result = parsed(done.stdout)
+    assert set(result) == {"query", "mode", "took_ms", "results"}
+    assert (result["query"], result["mode"]) == ("where do they store oil", "hybrid")
+    hit = result["results"][0]
+    assert set(hit) == {
+        "score", "title", "collection", "path", "url", "heading_path", "section_id", "chunk_id",
+        "text", "snippet", "reference",
+    }  # fmt: skip
+    assert hit["reference"] == "light/lamp.md#oil"
+    assert hit["heading_path"] == ["The lamp", "Oil"]
+    assert "cellar" in hit["snippet"]
+
+
+@pytest.mark.parametrize("mode", ["hybrid", "dense", "lexical"])
+def test_explained_shares_sum_up_to_the_score(indexed: Vade, mode: str) -> None:
+    done = indexed("search", "landing a boat", "--mode", mode, "--explain", "--json")
+    results = parsed(done.stdout)["results"]
+    assert results[0]["path"] == "boats/landing.md"
+    for hit in results:
+        shares = [part["share"] for part in hit["contributions"]]
+        assert sum(shares) == pytest.approx(hit["score"], abs=1e-6)
+
+
+def test_search_options(indexed: Vade) -> None:
+    def paths(*arguments: str) -> list[str]:
+        done = indexed("search", *arguments, "--json")
+        assert done.returncode == 0, done.stderr
+        return [hit["path"] for hit in parsed(done.stdout)["results"]]
+
+    assert set(paths("lamp", "--keyword", "radio")) == {"boats/landing.md"}
+    assert paths("lamp", "--threshold", "0.99") == []
+    assert paths("harbour_master", "--mode", "lexical") == ["boats/landing.md"]
+    assert paths("--radio".replace("--", "the -- "), "--mode", "lexical")[0] == "boats/landing.md"
+    assert len(paths("lamp", "-k", "1")) == 1
+    assert paths("oil", "--boost", "title,topic")[0] == "lamp.md"
+    assert paths("zzzqqq", "--mode", "lexical") == []
+
+
+def test_the_only_collection_need_not_be_named(indexed: Vade, write: Write) -> None:
+    assert indexed("search", "oil", "--json").returncode == 0
+    indexed("bulk-index", write({"other.md": "# Other\n\nSomething else."}), "-c", "other")
+    ambiguous = indexed("search", "oil", "--json")
+    assert ambiguous.returncode == 2
+    assert parsed(ambiguous.stdout)["error"] == "CollectionRequired"
+    assert "light, other" in ambiguous.stderr
+    assert indexed("search", "oil", VADE_COLLECTION="light").returncode == 0
+
+
+def test_answer_shape(indexed: Vade) -> None:
+    done = indexed("answer", "Where is the oil for the lamp kept?", "-c", "light", "--json")
+    answer = parsed(done.stdout)
+    assert set(answer) == {"question", "found", "answer", "sources", "took_ms"}
+    assert answer["found"] is True
+    assert "kept in the cellar" in answer["answer"]
+    assert "[source: light/lamp.md#oil]" in answer["answer"]
+    assert set(answer["sources"][0]) == {
+        "reference", "collection", "path", "section_id", "title", "score",
+    }  # fmt: skip
+
+
+def test_store_list_status_delete(vade: Vade, tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    page.write_text("<html><body><main><h1>Tides</h1><p>High at noon.</p></main></body></html>")
+    stored = parsed(vade("store", "--file", page, "-c", "sea", "--json").stdout)
+    assert stored == {
+        "collection": "sea", "path": "page.html", "action": "inserted", "pending": 0,
+    }  # fmt: skip
+    again = vade("store", "--file", page, "-c", "sea", "--json")
+    assert parsed(again.stdout)["action"] == "unchanged"
+    [listed] = parsed(vade("list", "--json").stdout)["collections"]
+    assert (listed["name"], listed["documents"], listed["chunks"]) == ("sea", 1, 1)
+    status = parsed(vade("status", "-c", "sea", "--json").stdout)
+    assert status["failed"] == []
+    assert parsed(vade("delete", "-c", "sea", "--yes", "--json").stdout) == {"deleted": "sea"}
+    assert parsed(vade("list", "--json").stdout) == {"collections": []}
+
+
+def test_no_wait_says_what_is_not_yet_searchable(vade: Vade, write: Write) -> None:
+    folder = write(dict(LIGHTHOUSE))
+    report = parsed(vade("bulk-index", folder, "-c", "l", "--no-wait", "--json").stdout)
+    assert (report["inserted"], report["pending"], report["chunks"]) == (2, 2, 0)
+    assert parsed(vade("search", "lamp", "-c", "l", "--json").stdout)["results"] == []
+    one = parsed(vade("process-queue", "--limit", "1", "--json").stdout)
+    assert (one["processed"], one["pending"]) == (1, 1)
+    rest = parsed(vade("process-queue", "--json").stdout)
+    assert (rest["processed"], rest["pending"]) == (1, 0)
+    assert parsed(vade("search", "lamp", "-c", "l", "--json").stdout)["results"]
+
+
+def test_rebuild(indexed: Vade) -> None:
+    nothing = parsed(indexed("rebuild", "-c", "light", "--json").stdout)
+    assert nothing["chunks"] == 0
+    everything = parsed(indexed("rebuild", "-c", "light", "--force", "--json").stdout)
+    assert (everything["updated"], everything["embedded"], everything["reused"]) == (2, 3, 0)
+
+
+WRONG = {
+    "no such collection": (["search", "x", "-c", "nope"], 2, "no collection named 'nope'"),
+    "empty query": (["search", " ", "-c", "light"], 2, "the query is empty"),
+    "k of nought": (["search", "x", "-c", "light", "-k", "0"], 2, "k must be from 1 to 100"),
+    "k of a word": (["search", "x", "-k", "many"], 2, "not a valid integer"),
+    "unknown mode": (["search", "x", "--mode", "psychic"], 2, "psychic"),
+    "threshold out of range": (["search", "x", "-c", "light", "--threshold", "7"], 2, "threshold"),
+    "unknown boost": (["search", "x", "-c", "light", "--boost", "moon"], 2, "moon"),
+    "no such folder": (["bulk-index", "/nowhere/at/all"], 2, "no folder"),
+    "a file for a folder": (["bulk-index", "/etc/hostname"], 2, "not a folder"),
+    "bad collection name": (["bulk-index", "/usr/share/doc", "-c", "a b"], 2, "cannot name"),
+    "unknown profile": (["bulk-index", "/tmp", "-c", "x", "--profile", "zzz"], 2, "profile"),
+    "url and file": (["store", "--url", "http://x", "--file", "y"], 2, "either"),
+    "private address": (["store", "--url", "http://127.0.0.1/", "-c", "light"], 2, "127.0.0.1"),
+    "other scheme": (["store", "--url", "file:///etc/passwd", "-c", "light"], 2, "file"),
+    "missing file": (["store", "--file", "/nowhere.md", "-c", "light"], 1, "/nowhere.md"),
+    "no command": (["frobnicate"], 2, "frobnicate"),
+    "gold missing": (["eval", "/nowhere.jsonl", "-c", "light"], 2, "/nowhere.jsonl"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_wrong_input_gets_a_clear_error(indexed: Vade, case: str) -> None:
+    arguments, code, words = WRONG[case]
+    done = indexed(*arguments)
+    assert done.returncode == code, (done.stdout, done.stderr)
+    assert words in done.stderr
+    assert "Traceback" not in done.stderr
+    assert parsed(indexed("list", "--json").stdout)["collections"][0]["documents"] == 2
+
+
+def test_settings_that_cannot_be(vade: Vade) -> None:
+    unknown = vade("list", VADE_TYPO="1")
+    assert (unknown.returncode, "VADE_TYPO is not a setting" in unknown.stderr) == (2, True)
+    number = vade("list", VADE_THREADS="two")
+    assert (number.returncode, "whole number" in number.stderr) == (2, True)
+
+
+def test_an_unreachable_database_is_named_without_its_password(vade: Vade) -> None:
+    url = "postgresql://keeper:s3cret@127.0.0.1:1/light?connect_timeout=1"
+    for done in (
+        vade("list", "--database", url),
+        vade("--database", url, "list"),
+        vade("list", "--json", VADE_DATABASE_URL="", PRJ_NEON_DATABASE_URL=url),
+        vade("doctor", VADE_DATABASE_URL="", DATABASE__URL=url),
+    ):
+        assert done.returncode == 1
+        assert "127.0.0.1" in done.stdout + done.stderr
+        assert "s3cret" not in done.stdout + done.stderr
+        assert "Traceback" not in done.stderr
+    broken = vade("list", "--database", "postgresql://keeper:s3cret@[")
+    assert (broken.returncode, "s3cret" in broken.stderr) == (1, False)
+
+
+def test_doctor_proves_the_path_and_leaves_nothing(vade: Vade) -> None:
+    done = vade("doctor", "--json")
+    report = parsed(done.stdout)
+    assert [check["name"] for check in report["checks"]] == [
+        "database", "model", "write", "search", "answer",
+    ]  # fmt: skip
+    assert report["ok"], report
+    assert done.returncode == 0
+    assert parsed(vade("list", "--json").stdout) == {"collections": []}
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["bulk-index", "store", "search", "answer", "list", "status", "process-queue", "rebuild",
+     "delete", "eval", "doctor", "db"],
+)  # fmt: skip
+def test_every_command_has_help_with_an_example(vade: Vade, command: str) -> None:
+    done = vade(command, "--help")
+    assert done.returncode == 0
+    assert f"vade {command}" in done.stdout.split("Example", 1)[1]
+    assert command in vade("--help").stdout
