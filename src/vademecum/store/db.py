@@ -1,6 +1,7 @@
 """Connections to PostgreSQL: one pool, opened once, with pgvector's types known."""
 
 import asyncio
+import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from types import TracebackType
@@ -130,6 +131,7 @@ class Database:
         """A connection in autocommit; raises DatabaseUnavailable when none can be had."""
         try:
             async with self._pool.connection() as connection:
+                _heed_cancellation()
                 yield connection
         except PoolTimeout:
             raise DatabaseUnavailable(f"no connection to {self.shown} within 30 s") from None
@@ -156,6 +158,13 @@ class Database:
         """A connection inside one transaction: all of it is stored, or nothing."""
         async with self.connection() as connection, connection.transaction():
             yield connection
+
+
+def _heed_cancellation() -> None:
+    """Before Python 3.12 `asyncio.wait_for`, with which the pool waits, may lose a cancellation."""
+    task = asyncio.current_task()
+    if sys.version_info < (3, 12) and task is not None and task.cancelling():
+        raise asyncio.CancelledError
 
 
 _NOT_OURS = (
