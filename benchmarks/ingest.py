@@ -90,6 +90,8 @@ def main() -> None:
     parser.add_argument("--database", metavar="URL", help="a server to make a database on")
     parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
     arguments = parser.parse_args()
+    if arguments.files is not None and arguments.files < 1:
+        parser.error("--files must be at least 1")
     with tempfile.TemporaryDirectory(prefix="vade-bench-docs-") as temporary:
         folders = arguments.folders or [write_reference(Path(temporary, "python-reference"))]
         if absent := [str(folder) for folder in folders if not folder.is_dir()]:

@@ -13,8 +13,6 @@ from engines.engine import Found, adapter
 from engines.handover import Handover, Question
 from engines.memory import own_peak
 
-WARM_UP = 20
-
 
 async def build(engine: str, handover: Handover) -> dict[str, Any]:
     started = time.perf_counter()
@@ -24,16 +22,19 @@ async def build(engine: str, handover: Handover) -> dict[str, Any]:
 
 async def search(engine: str, handover: Handover) -> dict[str, Any]:
     """Milliseconds of each question: embedded only, and searched for in every mode."""
-    questions = handover.questions
+    warm_up, questions = handover.questions
+    first = len(warm_up)
     async with adapter(engine).connect(handover, handover.folder / engine) as opened:
-        _, embedding = await _timed(questions, opened.embedder.embed_query)
+        _, embedding = await _timed([*warm_up, *questions], opened.embedder.embed_query)
         modes = {}
         for mode in opened.modes:
-            answers, times = await _timed(questions, partial(opened.search, mode=mode))
-            modes[mode] = {"milliseconds": times, "found": _share_found(questions, answers)}
+            ask = partial(opened.search, mode=mode)
+            answers, times = await _timed([*warm_up, *questions], ask)
+            found = _share_found(questions, answers[first:])
+            modes[mode] = {"milliseconds": times[first:], "found": found}
         server = await opened.server_memory()
     return {
-        "embedding": embedding,
+        "embedding": embedding[first:],
         "modes": modes,
         "peak_bytes": own_peak(),
         "server_bytes": server,
@@ -43,13 +44,13 @@ async def search(engine: str, handover: Handover) -> dict[str, Any]:
 async def _timed(
     questions: Sequence[Question], ask: Callable[[str], Awaitable[Any]]
 ) -> tuple[list[Any], list[float]]:
-    """The answers, and how many milliseconds each took; both without those to warm up with."""
+    """The answers, and how many milliseconds each took."""
     answers, times = [], []
-    for question in (*questions[:WARM_UP], *questions):
+    for question in questions:
         started = time.perf_counter()
         answers.append(await ask(question.text))
         times.append((time.perf_counter() - started) * 1000)
-    return answers[WARM_UP:], times[WARM_UP:]
+    return answers, times
 
 
 def _share_found(questions: Sequence[Question], answers: Sequence[Found]) -> float:

@@ -18,6 +18,7 @@ from vademecum.inference.open import open_embedder
 SEED = 7
 WORDS = (6, 10)
 """Words of a question, from and to."""
+WARM_UP = 20
 COLLECTION = "benchmark"
 
 _FENCE = re.compile(r"^(```|~~~).*?^\1", re.M | re.S)
@@ -58,8 +59,11 @@ class Handover:
         return about
 
     @property
-    def questions(self) -> list[Question]:
-        return [Question(**one) for one in json.loads((self.folder / "questions.json").read_text())]
+    def questions(self) -> tuple[list[Question], list[Question]]:
+        """Those to warm up with, and those to measure."""
+        read = json.loads((self.folder / "questions.json").read_text())
+        questions = [Question(**one) for one in read]
+        return questions[:WARM_UP], questions[WARM_UP:]
 
     def embedder(self) -> Embedder:
         """What the vectors were made with."""
@@ -88,7 +92,8 @@ class Handover:
         (self.folder / "about.json").write_text(json.dumps(about))
 
     def write_questions(self, count: int) -> None:
-        questions = sample(list(self.passages()), count)
+        """So many to measure, and before them those to warm up with."""
+        questions = sample(list(self.passages()), WARM_UP + count)
         (self.folder / "questions.json").write_text(json.dumps([asdict(one) for one in questions]))
 
 

@@ -18,6 +18,7 @@ from scratch import CACHE, scratch_app
 from vademecum.app import App, Listener
 from vademecum.settings import Settings
 from vademecum.store import embeddings
+from vademecum.store.db import identifier
 from vademecum.store.embedded import EmbeddedDatabase
 from vademecum.store.migrate import migrations
 from vademecum.worker import Progress
@@ -28,6 +29,14 @@ NEARLY = 0.9
 """So much of what is lacking is indexed at once, since files differ."""
 ROWS = 5000
 """Read together."""
+
+HANDED_OVER = """
+SELECT k.id, d.path, d.title, k.content, e.embedding
+  FROM document_chunks k
+  JOIN crawled_documents d ON d.id = k.document_id
+  JOIN {table} e ON e.chunk_id = k.id AND e.window_index = 0
+ ORDER BY d.path, k.chunk_index
+"""
 
 
 def signature(folders: Sequence[Path], chunks: int) -> str:
@@ -134,7 +143,8 @@ async def _index(app: App, directory: Path, chunks: int) -> None:
 
 async def count(app: App, table: str = "document_chunks") -> int:
     async with app.database.connection() as connection:
-        row = await (await connection.execute(f"SELECT count(*) FROM {table}")).fetchone()  # type: ignore[arg-type]
+        cursor = await connection.execute(identifier("SELECT count(*) FROM {table}", table=table))
+        row = await cursor.fetchone()
         assert row is not None
         return int(row[0])
 
@@ -142,14 +152,10 @@ async def count(app: App, table: str = "document_chunks") -> int:
 async def hand_over(app: App, handover: Handover) -> None:
     """Every chunk with its text and the vector of its first window, by path."""
     passages, vectors = [], []
+    statement = identifier(HANDED_OVER, table=await _vectors(app))
     async with app.database.transaction() as connection, connection.cursor("chunks") as cursor:
         cursor.itersize = ROWS
-        await cursor.execute(
-            "SELECT k.id, d.path, d.title, k.content, e.embedding"  # type: ignore[arg-type]
-            "  FROM document_chunks k JOIN crawled_documents d ON d.id = k.document_id"
-            f"  JOIN {await _vectors(app)} e ON e.chunk_id = k.id AND e.window_index = 0"
-            " ORDER BY d.path, k.chunk_index"
-        )
+        await cursor.execute(statement)
         async for identity, path, title, text, vector in cursor:
             passages.append(Passage(id=str(identity), path=path, title=title, text=text))
             vectors.append(vector.to_numpy().astype(np.float32))

@@ -10,6 +10,8 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from vademecum.answer import extractive
+from vademecum.answer.question import ask
 from vademecum.errors import BadInput, CollectionRequired, ModelUnavailable, UnknownCollection
 from vademecum.evaluate import pipeline as evaluating
 from vademecum.evaluate.gold import Question
@@ -25,7 +27,7 @@ from vademecum.store import collections, documents, jobs
 from vademecum.store.collections import Collection, CollectionOverview
 from vademecum.store.db import Database
 from vademecum.store.jobs import FailedJob, OpenJobs
-from vademecum.types import Change, Hit, Mode, Query
+from vademecum.types import Change, Cited, Hit, Mode, Query
 from vademecum.worker import Progress, Worker
 
 
@@ -90,6 +92,17 @@ class Status:
     """The connection string without its password."""
     collections: list[CollectionOverview]
     failed: list[Failure]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnswerResult:
+    question: str
+    found: bool
+    answer: str
+    sources: tuple[Cited, ...]
+    took_ms: float
+    notices: list[str]
+    """What the answer lacks, such as a retriever that could not take part."""
 
 
 class App:
@@ -281,6 +294,27 @@ class App:
             notices=notices,
         )
 
+    async def answer(self, question: str, *, collection: str) -> AnswerResult:
+        """Answer from a collection, in its own words. Raises BadInput, UnknownCollection."""
+        started = time.perf_counter()
+        found = await self.search(
+            Query(text=question, collection=collection, limit=extractive.MAX_HITS)
+        )
+        target = await self.collection(collection)
+        async with self.database.connection() as connection:
+            asked = await ask(connection, target.id, question)
+        # Without vectors in the search there is no model to compare sentences by, either.
+        embedder = self._searchable_embedder(target) if found.mode == "hybrid" else None
+        answer = await extractive.answer(asked, found.results, embedder)
+        return AnswerResult(
+            question=question,
+            found=answer.found,
+            answer=answer.answer,
+            sources=answer.sources,
+            took_ms=(time.perf_counter() - started) * 1000,
+            notices=found.notices,
+        )
+
     async def evaluate(
         self,
         questions: Sequence[Question],
@@ -371,7 +405,7 @@ class App:
 
     async def delete_collection(self, name: str) -> None:
         target = await self.collection(name)
-        async with self.database.transaction() as connection:
+        async with self.database.connection() as connection:
             await collections.delete(connection, target.id)
 
     # --- backends ---------------------------------------------------------------------------

@@ -164,7 +164,14 @@ class Worker:
                 self._leased.pop(job.id)
             else:
                 by_collection.setdefault(document.collection_id, []).append((job, document))
-        return [await self._prepare(group) for group in by_collection.values()]
+        batches = []
+        for group in by_collection.values():
+            try:
+                batches.append(await self._prepare(group))
+            except BadInput as error:  # a profile or an embedder that is not known here
+                for job, _ in group:
+                    await self._fail(job, error)
+        return batches
 
     async def _lease(self, size: int) -> list[Job]:
         async with self._database.connection() as connection:

@@ -106,7 +106,7 @@ class Arena:
             command.kill()
             out, err = command.communicate()
             raise BrokenError(f"a command was stuck: {command.args}\n{err}") from None
-        if "Traceback" in err or "unexpected" in err:
+        if "Traceback" in err or "This is a bug" in err:
             raise BrokenError(f"a command broke down: {command.args}\n{err}")
         return command.returncode, out, err
 

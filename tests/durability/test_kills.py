@@ -4,13 +4,11 @@
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from killing import Arena, arena
-
-ROUNDS = int(os.environ.get("KILLS", "12"))
 
 
 @pytest.fixture
@@ -18,21 +16,31 @@ def seed() -> int:
     return int(os.environ.get("KILL_SEED") or int.from_bytes(os.urandom(3)))
 
 
-@pytest.fixture(params=["none", "local:all-MiniLM-L6-v2"])
-def killed(
-    request: pytest.FixtureRequest, home: Path, tmp_path: Path, seed: int
-) -> Iterator[Arena]:
-    print(f"KILL_SEED={seed}")
-    made = arena(tmp_path, seed=seed, embedder=request.param, models=home / "models")
-    yield made
-    made.close()
+@pytest.fixture
+def new_arena(home: Path, tmp_path: Path, seed: int) -> Iterator[Callable[[str], Arena]]:
+    made: list[Arena] = []
+
+    def new(embedder: str) -> Arena:
+        print(f"KILL_SEED={seed}")
+        made.append(arena(tmp_path, seed=seed, embedder=embedder, models=home / "models"))
+        return made[-1]
+
+    yield new
+    for one in made:
+        one.close()
 
 
-def test_kills_at_random_moments_leave_a_whole_index(killed: Arena) -> None:
-    killed.files = 60 if killed.embedder == "none" else 30
+@pytest.mark.parametrize(
+    ("embedder", "files", "rounds"), [("none", 60, 14), ("local:all-MiniLM-L6-v2", 30, 8)]
+)
+def test_kills_at_random_moments_leave_a_whole_index(
+    new_arena: Callable[[str], Arena], embedder: str, files: int, rounds: int
+) -> None:
+    killed = new_arena(embedder)
+    killed.files = files
     killed.make_files()
 
-    for _ in range(ROUNDS):
+    for _ in range(rounds):
         killed.round()
 
     killed.compare()

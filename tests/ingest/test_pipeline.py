@@ -423,6 +423,27 @@ async def test_a_drain_with_a_limit_does_so_many(fake_app: App, write: Write) ->
     assert (progress.done, left.pending) == (2, 1)
 
 
+async def test_a_collection_that_cannot_be_processed_does_not_stop_the_others(
+    fake_app: App, write: Write
+) -> None:
+    folder = write(PAGES)
+    await fake_app.bulk_index(folder, collection="strange", wait=False)
+    await fake_app.bulk_index(folder, wait=False)
+    await select(
+        fake_app,
+        "UPDATE collections SET embedder = 'of:a later version' WHERE name = 'strange'"
+        " RETURNING id",
+    )
+
+    _, left = await fake_app.process_queue()
+
+    assert (left.pending, left.processing, left.failed) == (0, 0, 3)
+    assert (await fake_app.status("strange")).failed == [
+        Failure(path=path, error="there is no embedder 'of:a later version'") for path in PAGES
+    ]
+    assert (await found(fake_app, "Feed the owl twice a day.", "dense"))[0] == "owl.md"
+
+
 async def test_a_collection_deleted_while_it_is_indexed_is_no_error(
     fake_app: App, settings: Settings, write: Write
 ) -> None:
@@ -453,7 +474,7 @@ async def test_a_file_stored_by_another_name_of_its_folder_is_the_same_document(
 
 
 async def test_many_chunks_are_deleted_in_little_time(lexical_app: App, write: Write) -> None:
-    """A cascade would count the terms again for each chunk."""
+    """The terms are counted again once, not for each chunk."""
     words = "the same common words again and again " * 8
     text = "".join(f"# Part {number}\n\n{words}\n\n" for number in range(1500))
     folder = write({"long.md": text})

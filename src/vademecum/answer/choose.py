@@ -1,13 +1,13 @@
 """Which of the candidates make up the answer: good ones that do not repeat each other."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from vademecum.answer.evidence import Candidate, Evidence
+from vademecum.answer.sentences import MAX_BLOCK
 
 MIN_QUOTATIONS, MAX_QUOTATIONS = 3, 6
 MIN_SOURCES, MAX_SOURCES = 2, 4
-MAX_BLOCK = 1600
-"""Characters of a block that is quoted whole: four of them stay within 1200 tokens or so."""
 REPETITION = 0.35
 """What likeness to a chosen sentence takes off a candidate's score: maximal marginal relevance."""
 SAME = 0.93
@@ -51,31 +51,33 @@ def choose(evidence: Evidence) -> list[Candidate]:
     return _with_second_source(choice.chosen, evidence.candidates, best)
 
 
-def _add(choice: _Choice, candidate: Candidate, candidates: list[Candidate]) -> None:
+def _add(choice: _Choice, candidate: Candidate, candidates: Sequence[Candidate]) -> None:
     """The candidate, after the sentence it leans on; without that it stays out."""
     if candidate.dangles and not any(_precedes(other, candidate) for other in choice.chosen):
         before = next((other for other in candidates if _precedes(other, candidate)), None)
-        if before is None or not choice.fits(before) or before.dangles:
-            return
-        if len(choice.chosen) + 2 > MAX_QUOTATIONS:
+        if (
+            before is None
+            or before.dangles
+            or not choice.fits(before)
+            or len(choice.chosen) + 2 > MAX_QUOTATIONS
+        ):
             return
         choice.chosen.append(before)
     choice.chosen.append(candidate)
 
 
 def _precedes(first: Candidate, second: Candidate) -> bool:
-    """The sentence right before it, of the same paragraph."""
+    """The sentence right before it."""
     return (
         first.hit.chunk_id == second.hit.chunk_id
-        and first.unit.kind == second.unit.kind == "sentence"
-        and first.unit.paragraph == second.unit.paragraph
+        and first.unit.kind == "sentence"
+        and first.unit.end <= second.unit.start
         and not first.hit.text[first.unit.end : second.unit.start].strip()
-        and first.unit.start < second.unit.start
     )
 
 
 def _with_second_source(
-    chosen: list[Candidate], candidates: list[Candidate], best: float
+    chosen: list[Candidate], candidates: Sequence[Candidate], best: float
 ) -> list[Candidate]:
     """One source alone is joined by the best sentence of another, if there is evidence in it."""
     references = {candidate.hit.reference for candidate in chosen}

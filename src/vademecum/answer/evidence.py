@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vademecum.answer.question import Question
-from vademecum.answer.sentences import Kind, Unit, units
+from vademecum.answer.sentences import FULL_STOP, MAX_BLOCK, Unit, units
 from vademecum.inference.embedder import Embedder
 from vademecum.search.terms import terms
 from vademecum.types import Hit
@@ -20,7 +20,9 @@ EMBEDDED_CHARACTERS, HEADING_CHARACTERS = 400, 80
 """Of a block: its introduction and first lines say what it is; the model takes 256 tokens."""
 
 SIMILARITY, COVERAGE, RANK, INTENT = 1.0, 0.5, 0.15, 0.12
-DANGLING = 0.06
+DANGLING, POINTER, FRAGMENT, LENGTH = 0.06, 0.08, 0.08, 0.15
+"""What is taken off what leans on another sentence, sends the reader elsewhere, does not
+end as a sentence does, or is long."""
 HEADING_SHARE = 0.5
 """What a question's term counts that stands in the headings, not in the sentence itself."""
 
@@ -32,6 +34,12 @@ _DANGLING = re.compile(
     r"|for instance)\b",
     re.IGNORECASE,
 )
+_HEADINGS = re.compile(r"^ {0,3}#{1,6}[ \t].*$", re.MULTILINE)
+_POINTER = re.compile(
+    r"^how to\b|\b(?:see|refer to|read|visit|check out)\b[^.]*(?:\]\(|https?://)", re.IGNORECASE
+)
+_OUTPUT = re.compile(r"\b(?:output|should see|similar to|returns?|prints?)\b", re.IGNORECASE)
+_WHAT_IS = re.compile(r"what(?:'s| is| are) (?:an? |the )?([^?]{2,60}?)\s*\??\s*$", re.IGNORECASE)
 _HOW_TO = re.compile(
     r"\b(?:how (?:do|can|to|would|should|does one)\b|command|example|syntax|snippet|install|set up"
     r"|configure|steps)",
@@ -63,8 +71,10 @@ class Candidate:
 
     @property
     def dangles(self) -> bool:
-        """It opens with a word that points at the sentence before."""
-        return self.unit.kind == "sentence" and bool(_DANGLING.match(self.text))
+        """It opens with a word that points at a sentence before; what opens a section does not."""
+        return bool(_DANGLING.match(self.text)) and bool(
+            _HEADINGS.sub("", self.hit.text[: self.unit.start]).strip()
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,22 +125,37 @@ def _candidates(hit: Hit, rank: int, question: Question) -> list[Candidate]:
         score = (
             COVERAGE * coverage
             + RANK / (1 + rank / 4)
-            + INTENT * _intent(question.text, unit.kind)
-            - DANGLING * (unit.kind == "sentence" and bool(_DANGLING.match(stretch)))
+            + INTENT * _intent(question.text, unit, hit.text)
+            - DANGLING * bool(_DANGLING.match(stretch))
+            - POINTER * (unit.kind in ("sentence", "item") and bool(_POINTER.search(stretch)))
+            - FRAGMENT * (unit.kind == "sentence" and not FULL_STOP.search(stretch))
+            - LENGTH * max(0, len(stretch) - EMBEDDED_CHARACTERS) / MAX_BLOCK
         )
         found.append(Candidate(hit, rank, unit, held, score, 0.0, None))
     return found
 
 
-def _intent(question: str, kind: Kind) -> float:
-    """Whether the question asks for a block of this kind."""
-    if kind == "code":
-        return 1.0 if _HOW_TO.search(question) else -0.5
-    if kind == "list":
-        return 1.0 if _LISTING.search(question) or _HOW_TO.search(question) else -0.2
-    if kind == "table":
+def _intent(question: str, unit: Unit, text: str) -> float:
+    """Whether the question asks for something of this kind."""
+    stretch = text[unit.start : unit.end]
+    if unit.kind == "code":
+        shown = _OUTPUT.search(text, unit.start, unit.lead)
+        return 1.0 if _HOW_TO.search(question) and not shown else -0.5
+    if unit.kind == "list":
+        steps = text[unit.lead].isdigit() and _HOW_TO.search(question)
+        return 1.0 if steps or _LISTING.search(question) else -0.2
+    if unit.kind == "table":
         return 0.5 if _LISTING.search(question) else -0.5
-    return 0.0
+    asked = _WHAT_IS.match(question)
+    return 1.0 if asked and _defines(stretch, asked[1]) else 0.0
+
+
+def _defines(sentence: str, subject: str) -> bool:
+    """`A pod is ...` for `pod`."""
+    opening = (
+        rf"\W*(?:an? |the )?{re.escape(subject)}s?\W+(?:\([^()]*\) )?(?:is|are|means|refers)\b"
+    )
+    return bool(re.match(opening, sentence, re.IGNORECASE))
 
 
 async def _embedded(

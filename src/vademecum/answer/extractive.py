@@ -10,12 +10,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from vademecum.answer.choose import choose
-from vademecum.answer.evidence import Candidate, gather
+from vademecum.answer.evidence import MAX_HITS, Candidate, gather
 from vademecum.answer.found import holds_answer
 from vademecum.answer.question import Question
 from vademecum.inference.embedder import Embedder, Tokenizer
 from vademecum.inference.words import WordTokenizer
 from vademecum.types import Answer, Cited, Hit
+
+__all__ = ["MAX_HITS", "Quotation", "answer", "quote"]
 
 MAX_TOKENS = 1200
 """Of the whole answer with its citations, by the embedder's tokenizer."""

@@ -6,7 +6,7 @@ never quoted as if it were whole.
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal, NamedTuple
 
@@ -14,6 +14,11 @@ Kind = Literal["sentence", "item", "row", "list", "code", "table"]
 
 MAX_SENTENCE = 600
 """Characters. What runs longer without a full stop is cut between words."""
+MAX_BLOCK = 1600
+"""Characters of a block that may be quoted whole: several of them stay within 1200 tokens."""
+MIN_WORDS = 4
+"""Less is a label."""
+MAX_DEPTH = 3
 
 _FENCE = re.compile(r"[ \t]*(`{3,}|~{3,})[ \t]*([^`\n]*)$")
 _HEADING = re.compile(r" {0,3}#{1,6}(?:[ \t]|$)")
@@ -34,6 +39,7 @@ _ABBREVIATION = re.compile(
     r"(?:^|[\s(\[])(?:e\.g|i\.e|cf|vs|approx|resp|[Nn]o|[Ff]igs?|[Ee]qs?|[Ss]ecs?|Mr|Mrs|Ms|Dr|Prof"
     r"|Jr|St|al|[A-Z]|(?:[A-Za-z]\.)+[A-Za-z])\.$"
 )
+FULL_STOP = re.compile(r"(?<!\.)[.!?。！？][\"'”’»)\]*_`]*$")
 _NUMBER_ONLY = re.compile(r"[\d.\s()]+$")
 _WORD = re.compile(r"[^\W\d_]{2,}|[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af]")
 _LINK_TARGET = re.compile(r"\]\([^()\s]*\)|https?://\S+")
@@ -41,64 +47,166 @@ _LINK_TARGET = re.compile(r"\]\([^()\s]*\)|https?://\S+")
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """A stretch of a passage that can be quoted. `lead` is where the block behind its introducing
-    sentence begins; of a plain sentence it is its start."""
+    """A stretch of a passage that can be quoted."""
 
     kind: Kind
     start: int
     end: int
     lead: int
-    paragraph: int
-    """Which paragraph it is of: a sentence leans only on those of its own."""
+    """Where a block begins behind the sentence that introduces it; of any other unit its start."""
 
 
 class _Line(NamedTuple):
     start: int
     end: int
     text: str
+    """Without white space at its end."""
+
+    @property
+    def indent(self) -> int:
+        return len(self.text) - len(self.text.lstrip())
 
 
 def units(text: str) -> list[Unit]:
-    """What of a passage can be quoted, in reading order; an item of a list comes after the list."""
-    found: list[Unit] = []
-    lines = _lines(text)
-    inside = _fenced(lines)
-    index = paragraph = 0
-    introduction: Unit | None = None
-    while index < len(lines):
-        line = lines[index].text
-        if not line.strip():
-            index += 1
-            continue
-        paragraph += 1
-        if index in inside:
-            last, whole = inside[index]
-            if whole:
-                found.append(_block("code", lines, index, last, introduction, paragraph))
-            introduction, index = None, last + 1
-        elif _HEADING.match(line) or _RULE.match(line):
-            introduction, index = None, index + 1
-        elif _MARKUP_LINE.match(line):
-            index += 1
-        elif _is_table(lines, index):
-            last = _table_end(lines, index)
-            found.append(_block("table", lines, index, last, introduction, paragraph))
-            found += _rows(lines, index + 2, last, paragraph)
-            introduction, index = None, last + 1
-        elif _MARKER.match(line):
-            last = _list_end(lines, index, inside)
-            items = _items(text, lines, index, last, paragraph)
-            if len(items) > 1:
-                found.append(_block("list", lines, index, last, introduction, paragraph))
-            found += items
-            introduction, index = None, last + 1
-        else:
-            last = _paragraph_end(lines, index, inside)
-            sentences = list(_sentences(text, lines[index : last + 1], paragraph))
-            found += sentences
-            introduction = sentences[-1] if sentences else None
-            index = last + 1
+    """What of a passage can be quoted; the items of a list come after the list as a whole."""
+    lines, start = [], 0
+    for raw in text.split("\n"):
+        lines.append(_Line(start, start + len(raw.rstrip()), raw.rstrip().expandtabs(1)))
+        start += len(raw) + 1
+    found = _Scan(text, lines).units()
     return [unit for unit in found if _says_something(text, unit)]
+
+
+class _Scan:
+    """Reads blocks off the lines of a passage, or of one long item of a list."""
+
+    def __init__(self, text: str, lines: list[_Line], depth: int = 0) -> None:
+        self._text, self._lines, self._depth = text, lines, depth
+        self._fences = _fenced(lines)
+
+    def units(self) -> list[Unit]:
+        found: list[Unit] = []
+        index = 0
+        while index < len(self._lines):
+            line = self._lines[index].text
+            if index in self._fences:
+                last, whole = self._fences[index]
+                if whole:
+                    found.append(self._block("code", index, last, found))
+            elif not line or any(mark.match(line) for mark in (_HEADING, _RULE, _MARKUP_LINE)):
+                last = index
+            elif self._is_table(index):
+                last = self._table_end(index)
+                found += self._table(index, last, found)
+            elif _MARKER.match(line):
+                last = self._list_end(index)
+                found += self._list(index, last, found)
+            else:
+                last = self._paragraph_end(index)
+                found += self._sentences(index, last)
+            index = last + 1
+        return found
+
+    def _block(self, kind: Kind, first: int, last: int, found: list[Unit]) -> Unit:
+        """A block behind its introduction: the sentence right before it."""
+        lead = self._lines[first].start + self._lines[first].indent
+        start = lead
+        if found and found[-1].kind == "sentence" and self._adjoins(found[-1], lead):
+            if _words(self._text[found[-1].start : found[-1].end]) > 1:
+                start = found[-1].start
+            if not FULL_STOP.search(self._text, found[-1].start, found[-1].end):
+                found.pop()  # it says nothing without the block
+        return Unit(kind, start, self._lines[last].end, lead)
+
+    def _adjoins(self, unit: Unit, lead: int) -> bool:
+        return not self._text[unit.end : lead].strip("> \t\n\r")
+
+    def _sentences(self, first: int, last: int) -> Iterator[Unit]:
+        lines = self._lines[first : last + 1]
+        for begins, ends in _runs(lines):
+            start = lines[begins].start
+            if quoted := _QUOTE.match(lines[begins].text):
+                start += quoted.end()
+            for begin, end in sentence_spans(self._text, start, lines[ends].end):
+                yield Unit("sentence", begin, end, begin)
+
+    def _list(self, first: int, last: int, found: list[Unit]) -> list[Unit]:
+        margin = self._lines[first].indent
+        starts = [
+            index
+            for index in range(first, last + 1)
+            if self._lines[index].indent <= margin
+            and index not in self._fences
+            and _MARKER.match(self._lines[index].text)
+        ]
+        whole = [self._block("list", first, last, found)] if len(starts) > 1 else []
+        items = [self._item(start, after) for start, after in pairwise([*starts, last + 1])]
+        return [*whole, *(unit for item in items for unit in item)]
+
+    def _item(self, first: int, after: int) -> list[Unit]:
+        """An item without its marker; a long one in its parts."""
+        marker = _MARKER.match(self._lines[first].text)
+        skipped = marker.end() if marker else 0
+        line = self._lines[first]
+        begin, end = _trimmed(self._text, line.start + skipped, self._lines[after - 1].end)
+        if end - begin <= MAX_SENTENCE or self._depth >= MAX_DEPTH:
+            return [Unit("item", begin, end, begin)] if end - begin <= MAX_SENTENCE else []
+        head = _Line(line.start + skipped, line.end, line.text[skipped:])
+        return _Scan(self._text, [head, *self._lines[first + 1 : after]], self._depth + 1).units()
+
+    def _table(self, first: int, last: int, found: list[Unit]) -> list[Unit]:
+        """A table; its rows only where it is too long to be quoted as a whole."""
+        table = self._block("table", first, last, found)
+        if table.end - table.start <= MAX_BLOCK:
+            return [table]
+        return [
+            Unit("row", row.start, row.end, row.start) for row in self._lines[first + 2 : last + 1]
+        ]
+
+    def _is_table(self, index: int) -> bool:
+        if "|" not in self._lines[index].text or index + 1 >= len(self._lines):
+            return False
+        below = self._lines[index + 1].text
+        return "|" in below and _DELIMITERS.match(below) is not None
+
+    def _table_end(self, index: int) -> int:
+        while index + 1 < len(self._lines) and "|" in self._lines[index + 1].text:
+            index += 1
+        return index
+
+    def _list_end(self, first: int) -> int:
+        """A list lasts while items follow, or lines that belong to one by their indent."""
+        margin = self._lines[first].indent
+        last = index = first
+        while (index := index + 1) < len(self._lines):
+            line, tight = self._lines[index], bool(self._lines[index - 1].text)
+            if index in self._fences:
+                if line.indent <= margin and not tight:
+                    break
+                index = last = self._fences[index][0]
+            elif not line.text:
+                continue
+            elif _HEADING.match(line.text):
+                break
+            elif _MARKER.match(line.text) or line.indent > margin or tight:
+                last = index
+            else:
+                break
+        return last
+
+    def _paragraph_end(self, index: int) -> int:
+        while index + 1 < len(self._lines):
+            text = self._lines[index + 1].text
+            if (
+                not text
+                or index + 1 in self._fences
+                or _HEADING.match(text)
+                or _MARKER.match(text)
+                or self._is_table(index + 1)
+            ):
+                break
+            index += 1
+        return index
 
 
 def sentence_spans(text: str, start: int, end: int) -> list[tuple[int, int]]:
@@ -110,15 +218,6 @@ def sentence_spans(text: str, start: int, end: int) -> list[tuple[int, int]]:
             cuts.append(match.end())
     spans = [_trimmed(text, first, last) for first, last in pairwise([*cuts, end])]
     return [piece for span in spans for piece in _short(text, *span) if piece[0] < piece[1]]
-
-
-def _sentences(text: str, lines: list[_Line], paragraph: int) -> Iterator[Unit]:
-    for first, last in _runs(lines):
-        start = lines[first].start
-        if quoted := _QUOTE.match(lines[first].text):
-            start += quoted.end()
-        for begin, end in sentence_spans(text, start, lines[last].end):
-            yield Unit("sentence", begin, end, begin, paragraph)
 
 
 def _runs(lines: list[_Line]) -> Iterator[tuple[int, int]]:
@@ -136,49 +235,6 @@ def _runs(lines: list[_Line]) -> Iterator[tuple[int, int]]:
             yield first, index
             first = index + 1
     yield first, len(lines) - 1
-
-
-def _items(text: str, lines: list[_Line], first: int, last: int, paragraph: int) -> list[Unit]:
-    """The outermost items of a list, each without its marker."""
-    depth = len(_indent(lines[first].text))
-    starts = [
-        index
-        for index in range(first, last + 1)
-        if (marker := _MARKER.match(lines[index].text)) and len(marker[1]) <= depth
-    ]
-    items = []
-    for start, after in pairwise([*starts, last + 1]):
-        marker = _MARKER.match(lines[start].text)
-        begin = lines[start].start + (marker.end() if marker else 0)
-        begin, end = _trimmed(text, begin, lines[after - 1].end)
-        if end - begin <= MAX_SENTENCE:
-            items.append(Unit("item", begin, end, begin, paragraph))
-        else:
-            items += [
-                Unit("item", *span, span[0], paragraph) for span in sentence_spans(text, begin, end)
-            ]
-    return items
-
-
-def _rows(lines: list[_Line], first: int, last: int, paragraph: int) -> list[Unit]:
-    rows = (lines[index] for index in range(first, last + 1))
-    return [Unit("row", row.start, row.end, row.start, paragraph) for row in rows]
-
-
-def _block(
-    kind: Kind, lines: list[_Line], first: int, last: int, before: Unit | None, paragraph: int
-) -> Unit:
-    lead = lines[first].start
-    start = before.start if before else lead
-    return Unit(kind, start, lines[last].end, lead, paragraph)
-
-
-def _lines(text: str) -> list[_Line]:
-    lines, start = [], 0
-    for raw in text.split("\n"):
-        lines.append(_Line(start, start + len(raw.rstrip()), raw.rstrip()))
-        start += len(raw) + 1
-    return lines
 
 
 def _fenced(lines: list[_Line]) -> dict[int, tuple[int, bool]]:
@@ -220,65 +276,19 @@ def _begins_inside(lines: list[_Line], marks: list[tuple[int, str, str]]) -> boo
     )
 
 
-def _is_table(lines: list[_Line], index: int) -> bool:
-    if "|" not in lines[index].text or index + 1 >= len(lines):
-        return False
-    below = lines[index + 1].text
-    return "|" in below and _DELIMITERS.match(below) is not None
-
-
-def _table_end(lines: list[_Line], index: int) -> int:
-    while index + 1 < len(lines) and "|" in lines[index + 1].text:
-        index += 1
-    return index
-
-
-def _list_end(lines: list[_Line], first: int, inside: dict[int, tuple[int, bool]]) -> int:
-    """A list lasts while items follow, or lines that belong to one by their indent."""
-    depth = len(_indent(lines[first].text))
-    last = index = first
-    while (index := index + 1) < len(lines):
-        text = lines[index].text
-        if index in inside and (len(_indent(text)) > depth or lines[index - 1].text):
-            index = last = inside[index][0]
-        elif not text.strip():
-            continue
-        elif _HEADING.match(text) or index in inside:
-            break
-        elif _MARKER.match(text) or len(_indent(text)) > depth or lines[index - 1].text.strip():
-            last = index
-        else:
-            break
-    return last
-
-
-def _paragraph_end(lines: list[_Line], index: int, inside: dict[int, tuple[int, bool]]) -> int:
-    while index + 1 < len(lines):
-        text = lines[index + 1].text
-        starts_another = (
-            not text.strip()
-            or index + 1 in inside
-            or _HEADING.match(text)
-            or _MARKER.match(text)
-            or _MARKUP_LINE.match(text)
-            or _is_table(lines, index + 1)
-        )
-        if starts_another:
-            break
-        index += 1
-    return index
-
-
 def _says_something(text: str, unit: Unit) -> bool:
     """Not a label, a bare link, or the announcement of something that is not there."""
-    stretch = text[unit.lead : unit.end]
     if unit.kind in ("code", "list", "table"):
         return True
-    bare = _LINK_TARGET.sub("", stretch)
-    words = len(_WORD.findall(bare))
-    if unit.kind == "item":
-        return words >= 2
-    return words >= 4 and not stretch.rstrip("*_`").endswith((":", "：", "?"))
+    stretch = text[unit.start : unit.end]
+    return _words(stretch) >= MIN_WORDS and not stretch.rstrip("*_`").endswith(
+        (":", "：", "?", "...", "…")
+    )
+
+
+def _words(text: str) -> int:
+    """How many there are; link targets are none."""
+    return len(_WORD.findall(_LINK_TARGET.sub("", text)))
 
 
 def _short(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
@@ -296,12 +306,3 @@ def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:
     while end > start and text[end - 1].isspace():
         end -= 1
     return start, end
-
-
-def _indent(line: str) -> str:
-    return line[: len(line) - len(line.lstrip())].expandtabs(4)
-
-
-def without_introduction(unit: Unit) -> Unit:
-    """The block alone."""
-    return replace(unit, start=unit.lead)

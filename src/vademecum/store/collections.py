@@ -8,7 +8,6 @@ from psycopg.errors import CheckViolation
 from psycopg.rows import class_row
 
 from vademecum.errors import BadInput, UnknownCollection
-from vademecum.store import lexical
 from vademecum.store.db import Connection
 from vademecum.store.sql import SQL
 from vademecum.types import CollectionId, SpaceId
@@ -96,9 +95,7 @@ async def use_profile(connection: Connection, collection: CollectionId, profile:
 
 
 async def delete(connection: Connection, collection: CollectionId) -> None:
-    """The collection and all that is in it; call inside a transaction."""
-    await connection.execute(SQL["lock_documents_of_collection"], {"collection": collection})
-    await lexical.delete_of_collection(connection, collection)
+    """The collection and all that is in it."""
     await connection.execute(SQL["delete_collection"], {"collection": collection})
 
 

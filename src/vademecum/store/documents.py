@@ -11,7 +11,7 @@ from psycopg.rows import class_row
 from psycopg.types.json import Jsonb
 
 from vademecum.errors import BadInput
-from vademecum.store import jobs, lexical
+from vademecum.store import jobs
 from vademecum.store.db import Connection
 from vademecum.store.sql import SQL
 from vademecum.types import Change, CollectionId, Document, DocumentId, Format, Source
@@ -147,10 +147,7 @@ async def touch(connection: Connection, ids: Ids[DocumentId]) -> None:
 
 
 async def delete(connection: Connection, ids: Ids[DocumentId]) -> None:
-    """Documents with their chunks, vectors, postings and jobs; call inside a transaction."""
-    # Locked first, as a swap does: two that want the same in different order stop each other.
-    await connection.execute(SQL["lock_documents_to_delete"], {"ids": list(ids)})
-    await lexical.delete_of_documents(connection, ids)
+    """Documents with their chunks, vectors, postings and jobs."""
     await connection.execute(SQL["delete_documents"], {"ids": list(ids)})
 
 

@@ -112,19 +112,7 @@ async def insert(
 
 
 async def delete(connection: Connection, chunks: Ids[ChunkId]) -> None:
-    """Postings of chunks; call before deleting these. A cascade would count the terms anew for
-    every single chunk, and take a hundred times as long."""
     await connection.execute(SQL["delete_chunk_terms"], {"chunks": list(chunks)})
-
-
-async def delete_of_documents(connection: Connection, documents: Ids[DocumentId]) -> None:
-    """Likewise, before deleting documents."""
-    await connection.execute(SQL["delete_terms_of_documents"], {"documents": list(documents)})
-
-
-async def delete_of_collection(connection: Connection, collection: CollectionId) -> None:
-    """Likewise, before deleting a collection."""
-    await connection.execute(SQL["delete_terms_of_collection"], {"collection": collection})
 
 
 async def reweigh(

@@ -36,9 +36,6 @@ UPDATE collections c SET space_id = s.id, updated_at = now()
 -- name: set_collection_profile
 UPDATE collections SET profile = %(profile)s, updated_at = now() WHERE id = %(collection)s;
 
--- name: lock_documents_of_collection
-SELECT id FROM crawled_documents WHERE collection_id = %(collection)s ORDER BY id FOR UPDATE;
-
 -- name: delete_collection
 DELETE FROM collections WHERE id = %(collection)s;
 

@@ -39,9 +39,6 @@ UPDATE crawled_documents
 -- name: touch_documents
 UPDATE crawled_documents SET last_fetched_at = now() WHERE id = ANY (%(ids)s);
 
--- name: lock_documents_to_delete
-SELECT id FROM crawled_documents WHERE id = ANY (%(ids)s) ORDER BY id FOR UPDATE;
-
 -- name: delete_documents
 DELETE FROM crawled_documents WHERE id = ANY (%(ids)s);
 

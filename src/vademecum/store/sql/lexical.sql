@@ -26,13 +26,6 @@ FROM STDIN (FORMAT BINARY);
 -- name: delete_chunk_terms
 DELETE FROM chunk_terms WHERE chunk_id = ANY (%(chunks)s);
 
--- name: delete_terms_of_documents
-DELETE FROM chunk_terms t USING document_chunks k
- WHERE k.id = t.chunk_id AND k.document_id = ANY (%(documents)s);
-
--- name: delete_terms_of_collection
-DELETE FROM chunk_terms WHERE collection_id = %(collection)s;
-
 -- name: lexical_weights
 SELECT chunk_id, length, weights FROM chunk_terms WHERE collection_id = %(collection)s;
 

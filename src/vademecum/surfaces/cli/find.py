@@ -8,7 +8,7 @@ from vademecum.settings import Settings
 from vademecum.surfaces.cli.run import note, options, print_json, run
 
 if TYPE_CHECKING:
-    from vademecum.app import App, SearchResult
+    from vademecum.app import AnswerResult, App, SearchResult
     from vademecum.types import Hit
 
 BOOSTS = ("title", "heading", "topic", "file")
@@ -120,3 +120,46 @@ def _print_hit(number: int, hit: "Hit", *, explain: bool) -> None:
     for line in hit.snippet.splitlines():
         click.echo(f"     {line}")
     click.echo()
+
+
+@click.command(
+    "answer",
+    epilog="""
+\b
+Examples:
+  vade answer "Which ports must be open?"
+  vade answer "How do I rotate the signing keys?" -c handbook
+  vade answer "What is a lease?" --json
+""",
+)
+@click.argument("question")
+@click.option("-c", "--collection", metavar="NAME", help="The collection to answer from.")
+@options
+def answer_command(
+    settings: Settings, as_json: bool, question: str, collection: str | None
+) -> None:
+    """Answer a question with sentences of the sources, each with its citation."""
+
+    async def work(app: "App") -> "AnswerResult":
+        return await app.answer(question, collection=await app.collection_name(collection))
+
+    result = run(settings, work)
+    for text in result.notices:
+        note(text)
+    if as_json:
+        print_json(
+            {
+                "question": result.question,
+                "found": result.found,
+                "answer": result.answer,
+                "sources": list(result.sources),
+                "took_ms": round(result.took_ms, 2),
+            }
+        )
+        return
+    click.echo(result.answer)
+    if result.sources:
+        click.secho("\nSources" if result.found else "\nNearest sections", bold=True)
+    for source in result.sources:
+        click.echo(f"  {source.reference}  {source.title}")
+    click.echo(f"\n{'Answered' if result.found else 'Searched'} in {result.took_ms:.1f} ms")
