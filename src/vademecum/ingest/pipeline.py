@@ -78,9 +78,7 @@ async def store_folder(
     # Nothing is known of what is below a folder that cannot be read.
     unread = tuple(f"{_absolute(root, e)}/" for e in found if isinstance(e, Skipped))
     gone = [
-        file.id
-        for path, file in stored.items()
-        if path not in kept and not path.startswith(unread)
+        file.id for path, file in stored.items() if path not in kept and not path.startswith(unread)
     ]
     await database.retry(lambda: _finish_folder(database, untouched, gone))
     report.deleted = len(gone)
