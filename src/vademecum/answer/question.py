@@ -15,30 +15,46 @@ RAREST = 0.001
 """Share of chunks below which a term is as rare as can be: then a weight does not depend on how
 large the collection is, and what holds in a small one holds in a large one."""
 
+FEW = 30
+"""Chunks: a collection of so few does not know half of the words that it could."""
+ASKING = frozenset(
+    """
+    actually anybody anyone anything best between called come current describe difference different
+    do does doing done else ever everyone example exactly explain find general get getting give go
+    good happen happens help instead just keep know let like long look make many mean means most
+    much must name need needed normally often please possible properly purpose question recommended
+    right role see set several show simple someone something still sure take tell thing think try
+    trying understand use used useful using usually want way weird without wonder work working works
+    """.split()  # noqa: SIM905
+)
+"""Words of the asking, not of what is asked about: texts that answer seldom repeat them."""
+
 # `real-time` is no name, and a text may well say `real time`; `--no-verify` and `a.b` are.
 _COMPOUND_WORD = re.compile(r"\w+(?:[-/]\w+)+")
 
 
 @dataclass(frozen=True)
 class Question:
-    """A question to a collection. `shares` has the share of chunks that hold each known term."""
+    """A question to a collection. `shares` has the share of its chunks that hold each known term."""
 
     text: str
     shares: Mapping[str, float]
+    chunks: int
 
     @cached_property
     def weights(self) -> Mapping[str, float]:
         """How much each term tells: inverse document frequency."""
         return {
             term: math.log(1 + 1 / (self.shares.get(term, 0.0) + RAREST))
-            for term in query_terms(self.text)
+            for term in telling_terms(self.text)
         }
 
     @cached_property
     def unknown(self) -> float:
-        """Share of the terms that no chunk of the collection holds."""
+        """Share of the terms that no chunk of the collection holds, less for a small one."""
         counted = [term for term in self.weights if not _COMPOUND_WORD.fullmatch(term)]
-        return sum(not self.shares.get(term) for term in counted) / max(len(counted), 1)
+        share = sum(not self.shares.get(term) for term in counted) / max(len(counted), 1)
+        return share * self.chunks / (self.chunks + FEW)
 
     def coverage(self, terms: frozenset[str]) -> float:
         """Weight of the question's terms that are among these, as a share of all."""
@@ -46,10 +62,20 @@ class Question:
         return sum(self.weights[term] for term in terms & self.weights.keys()) / (total or 1.0)
 
 
+def telling_terms(text: str) -> list[str]:
+    """The terms of what is asked about; all terms where nothing else is left."""
+    words = [word for word in text.split() if word.strip("?!.,;:'\"").casefold() not in ASKING]
+    return list(query_terms(" ".join(words) or text))
+
+
 async def ask(connection: Connection, collection: CollectionId, text: str) -> Question:
     """The question with what the collection knows of its terms."""
     cursor = await connection.execute(
-        SQL["known_terms"], {"collection": collection, "terms": list(query_terms(text))}
+        SQL["known_terms"], {"collection": collection, "terms": telling_terms(text)}
     )
     rows = await cursor.fetchall()
-    return Question(text, {term: holding / chunks for term, _, holding, chunks in rows if chunks})
+    return Question(
+        text,
+        {term: holding / chunks for term, _, holding, chunks in rows},
+        chunks=rows[0][3] if rows else 0,
+    )

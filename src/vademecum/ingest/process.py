@@ -32,9 +32,9 @@ WINDOW_OVERLAP = 32
 """Tokens that the windows of one chunk share."""
 
 FIELD_WEIGHTS = {"title": 1, "headings": 1, "file": 1, "topic": 1, "text": 1}
-"""How often each field counts in a chunk's term frequencies. A title mostly stands among the headings
-and in the text too, so it counts more than once as it is; more measured no better on any set.
-Keywords are words of the text and count there."""
+"""How often each field counts in a chunk's term frequencies. A title mostly stands among the
+headings and in the text too, so it counts more than once as it is; more measured no better on any
+set. Keywords are words of the text and count there."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -39,7 +39,7 @@ def options(command: Command) -> Command:
             fail(error, as_json=as_json)
         except (click.ClickException, click.Abort, click.exceptions.Exit):
             raise
-        except Exception as error:  # noqa: BLE001
+        except Exception as error:
             # Ours to mend: shown in one line, and whole for whoever wants to report it.
             if os.environ.get("PYTHONDEVMODE") or sys.flags.dev_mode:
                 raise
