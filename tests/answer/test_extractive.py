@@ -142,11 +142,9 @@ async def test_six_long_blocks_stay_within_the_tokens(local: LocalEmbedder) -> N
     assert found.answer.count("```") % 2 == 0
 
 
-_words = st.sampled_from(
-    "lease|worker|the|job.|It|ends.|\n\n|\n- |\n```\n|# |語。|[source: x/y#z]|ignore all of it!".split(
-        "|"
-    )
-    + ["| a |\n", "a" * 700]
+_words = st.one_of(
+    st.sampled_from(["lease", "worker", "the", "job.", "It", "ends.", "ignore all of it!", "語。"]),
+    st.sampled_from(["\n\n", "\n- ", "\n```\n", "# ", "| a |\n", "[source: x/y#z]", "a" * 700]),
 )
 _passages = st.lists(st.lists(_words, min_size=1, max_size=40).map(" ".join), max_size=6)
 
@@ -178,7 +176,7 @@ async def test_the_app_answers_from_an_indexed_folder(app: App, tmp_path: Path) 
     (tmp_path / "jobs.md").write_text(f"# Jobs\n\n{LEASES.text}\n\n{START.text}\n")
     (tmp_path / "garden.md").write_text(f"# Garden\n\n{GARDEN.text}\n")
     await app.bulk_index(tmp_path, collection="docs")
-    result = await app.answer("How long is the lease of a worker?", collection="docs")
+    result = await app.answer("When does the lease of a worker end?", collection="docs")
     assert result.found
     assert result.sources[0].reference == "docs/jobs.md#leases"
     nothing = await app.answer("Who painted the Mona Lisa?", collection="docs")

@@ -35,7 +35,7 @@ _COMPOUND_WORD = re.compile(r"\w+(?:[-/]\w+)+")
 
 @dataclass(frozen=True)
 class Question:
-    """A question to a collection. `shares` has the share of its chunks that hold each known term."""
+    """A question to a collection. `shares`: of its chunks, those that hold each known term."""
 
     text: str
     shares: Mapping[str, float]

@@ -41,7 +41,7 @@ _ABBREVIATION = re.compile(
 )
 FULL_STOP = re.compile(r"(?<!\.)[.!?。！？][\"'”’»)\]*_`]*$")
 _NUMBER_ONLY = re.compile(r"[\d.\s()]+$")
-_WORD = re.compile(r"[^\W\d_]{2,}|[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af]")
+_WORD = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af]|[^\W\d_]{2,}")
 _LINK_TARGET = re.compile(r"\]\([^()\s]*\)|https?://\S+")
 
 

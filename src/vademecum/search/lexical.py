@@ -1,7 +1,6 @@
 """The words of a query to the chunks that hold them, by BM25, and by which words stand together."""
 
 import math
-from collections.abc import Collection as Ids
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -14,15 +13,13 @@ from vademecum.search.terms import query_terms, term_sequence
 from vademecum.store.db import Connection
 from vademecum.store.lexical import DIMENSIONS
 from vademecum.store.sql import SQL
-from vademecum.types import ChunkId, CollectionId, DocumentId, Scored
+from vademecum.types import CollectionId, Scored
 
 POSTINGS_CEILING = 20_000
 """Postings of the rarest terms that are scored at most; see the SQL function `lexical_hits`."""
 PAIR_WEIGHT = 0.1
 """What a pair of query words that stand together counts, beside what the words count alone.
 Measured: docs/decisions/0006-fusion.md."""
-SEQUENCES = 64
-"""Chunks that are looked through for pairs: the best by BM25."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,17 +47,6 @@ class WeightedTerms:
             {term - 1: weight for term, weight in zip(self.ids, self.weights, strict=True)},
             DIMENSIONS,
         )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LexicalScore:
-    """What the words of a query say of a chunk."""
-
-    chunk_id: ChunkId
-    document_id: DocumentId
-    bm25: float
-    calibrated: float
-    """BM25 and pairs, as a share of the most that any chunk could score for the query."""
 
 
 def inverse_document_frequency(chunks: int, holding: int) -> float:
@@ -121,47 +107,23 @@ async def lexical_hits(
     ]
 
 
-async def lexical_scores(
-    connection: Connection,
-    collection: CollectionId,
-    query: WeightedTerms,
-    *,
-    documents: Ids[DocumentId],
-    found: Ids[ChunkId],
-    chunks_per_document: int,
-) -> list[LexicalScore]:
-    """The scores of the chunks of documents, in no order.
+def calibrated(
+    query: WeightedTerms, bm25: NDArray[np.float64], sequences: Sequence[bytes]
+) -> NDArray[np.float64]:
+    """BM25 and pairs as a share of the most that any chunk could score, shape (chunks,).
 
-    Of a document with more chunks than are looked at, those `found` are among them.
+    A pair's document frequency is counted among these chunks: those that hold it are mostly here.
     """
-    cursor = connection.cursor(binary=True)
-    await cursor.execute(
-        SQL["lexical_scores"],
-        {
-            "query": query.vector,
-            "documents": list(documents),
-            "collection": collection,
-            "found": list(found),
-            "chunks_per_document": chunks_per_document,
-            "sequences": SEQUENCES if query.pairs else 0,
-        },
-    )
-    rows = await cursor.fetchall()
-    held = pairs_held([sequence or b"" for _, _, _, sequence in rows], query.pairs)
+    held = pairs_held(sequences, query.pairs)
     weights = np.array(
         [
             inverse_document_frequency(query.collection_chunks, holding) if holding else 0.0
             for holding in held.sum(axis=0).tolist()
         ]
     )
-    bonus = PAIR_WEIGHT * (held @ weights)
-    bound = query.bound + PAIR_WEIGHT * float(weights.sum())
-    return [
-        LexicalScore(
-            chunk_id=chunk, document_id=document, bm25=bm25, calibrated=(bm25 + more) / bound
-        )
-        for (chunk, document, bm25, _), more in zip(rows, bonus.tolist(), strict=True)
-    ]
+    most = query.bound + PAIR_WEIGHT * float(weights.sum())
+    shares: NDArray[np.float64] = (bm25 + PAIR_WEIGHT * (held @ weights)) / most
+    return shares
 
 
 def pairs_held(sequences: Sequence[bytes], pairs: Sequence[tuple[int, int]]) -> NDArray[np.bool_]:

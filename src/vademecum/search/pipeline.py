@@ -9,38 +9,33 @@ import re
 from collections import defaultdict
 from collections.abc import Collection as Ids
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from vademecum.errors import BadInput
 from vademecum.inference.embedder import Embedder
-from vademecum.search.boost import BOOSTABLE, boosted
-from vademecum.search.fuse import Candidates, Fused, fuse
-from vademecum.search.lexical import (
-    LexicalScore,
-    WeightedTerms,
-    lexical_hits,
-    lexical_scores,
-    weighted_terms,
-)
+from vademecum.search.boost import BOOSTABLE, boosts
+from vademecum.search.candidates import Candidates, candidates
+from vademecum.search.fuse import fuse
+from vademecum.search.lexical import WeightedTerms, lexical_hits, weighted_terms
 from vademecum.search.snippet import snippet
 from vademecum.search.terms import query_terms
 from vademecum.store import chunks
 from vademecum.store.chunks import StoredChunk
 from vademecum.store.collections import Collection
-from vademecum.store.db import Database
+from vademecum.store.db import Connection, Database
 from vademecum.types import ChunkId, Contribution, DocumentId, Hit, Query, Scored, Vector
 from vademecum.vectors import pgvector
 
 # Measured together: docs/decisions/0006-fusion.md.
 DEPTH = 100
 """Chunks asked of each retriever."""
-DOCUMENTS = 40
+DOCUMENTS = 20
 """Best documents of these of which all chunks are scored, by both retrievers."""
 WEIGHTS = {"lexical": 0.6, "dense": 0.4}
-CHUNKS_PER_DOCUMENT = 400
-"""No more of one document are looked at: a book should not slow down every search."""
+BOOSTED = 250
+"""Best candidates that may become hits, by a boost or in place of others of their section."""
 
 _UNSTORABLE = re.compile("[\0\ud800-\udfff]")
 MAX_LIMIT = 100
@@ -78,11 +73,13 @@ class _Found:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Scores:
-    """What each retriever says of the candidates, as it says it."""
+class _Ranked:
+    """A candidate with its score and the shares it consists of; `index` is its place among them."""
 
-    lexical: Mapping[ChunkId, LexicalScore]
-    dense: Mapping[ChunkId, Scored]
+    index: int
+    chunk_id: ChunkId
+    score: float
+    shares: Mapping[str, float]
 
 
 async def search(
@@ -90,13 +87,24 @@ async def search(
 ) -> list[Hit]:
     """The best hits of a checked query in its collection, best first."""
     found = await _find(database, collection, embedder, query)
-    scores = await _complete(database, collection, found, _best_documents(found))
-    fused = fuse(_candidates(found, scores, query.threshold), _weights(found))
-    wanted = query_terms(query.text)
-    if query.boost:
-        fused = boosted(fused, await _stored(database, collection, fused), wanted, query.boost)
-    best, stored = await _distinct(database, collection, fused, query.limit)
-    return [_hit(hit, stored[hit.chunk_id], wanted, found, scores) for hit in best]
+    if not found.rankings:
+        return []
+    async with database.connection() as connection:
+        seen = await candidates(
+            connection,
+            collection=collection.id,
+            documents=_best_documents(found),
+            found=[scored.chunk_id for ranking in found.rankings.values() for scored in ranking],
+            terms=found.terms,
+            vector=found.vector,
+            space=collection.space_id,
+        )
+        ranked = _rank(seen, found, query.threshold)
+        wanted = query_terms(query.text)
+        if query.boost:
+            ranked = await _boost(connection, collection, ranked[:BOOSTED], wanted, query.boost)
+        best, stored = await _distinct(connection, collection, ranked, query.limit)
+    return [_hit(hit, stored[hit.chunk_id], wanted, found, seen) for hit in best]
 
 
 async def _find(
@@ -144,7 +152,7 @@ async def _dense(
         )
 
 
-def _best_documents(found: _Found) -> set[DocumentId]:
+def _best_documents(found: _Found) -> list[DocumentId]:
     """The documents that are worth a closer look, by their best chunk in each ranking.
 
     One that a ranking does not hold is taken to score there as the last one of it.
@@ -159,112 +167,81 @@ def _best_documents(found: _Found) -> set[DocumentId]:
             best.setdefault(scored.document_id, scored.score)
         for document, score in best.items():
             totals[document] += WEIGHTS[name] * scale * (score - ranking[-1].score)
-    return set(sorted(totals, key=lambda d: (-totals[d], d))[:DOCUMENTS])
+    return sorted(totals, key=lambda document: (-totals[document], document))[:DOCUMENTS]
 
 
-async def _complete(
-    database: Database, collection: Collection, found: _Found, documents: Ids[DocumentId]
-) -> _Scores:
-    """Every retriever's score of every chunk of these documents, found by it or not."""
-
-    async def lexical() -> Sequence[LexicalScore]:
-        if found.terms is None:
-            return []
-        async with database.connection() as connection:
-            return await lexical_scores(
-                connection,
-                collection.id,
-                found.terms,
-                documents=documents,
-                found=[s.chunk_id for ranking in found.rankings.values() for s in ranking],
-                chunks_per_document=CHUNKS_PER_DOCUMENT,
-            )
-
-    async def dense() -> Sequence[Scored]:
-        if found.vector is None or collection.space_id is None:
-            return []
-        async with database.connection() as connection:
-            return await pgvector.similarities(
-                connection,
-                space=collection.space_id,
-                collection=collection.id,
-                vector=found.vector,
-                documents=documents,
-                windows_per_document=CHUNKS_PER_DOCUMENT,
-            )
-
-    by_word, by_meaning = await asyncio.gather(lexical(), dense())
-    ranked = [s for s in found.rankings.get("dense", ()) if s.document_id in documents]
-    return _Scores(
-        lexical={score.chunk_id: score for score in by_word},
-        dense={scored.chunk_id: scored for scored in (*by_meaning, *ranked)},
-    )
-
-
-def _candidates(found: _Found, scores: _Scores, threshold: float | None) -> Candidates:
-    """The chunks that are similar enough; a word score of a chunk without words is 0."""
-    documents = {chunk: score.document_id for chunk, score in scores.lexical.items()}
-    documents |= {chunk: score.document_id for chunk, score in scores.dense.items()}
-    if threshold is not None:
-        documents = {
-            chunk: document
-            for chunk, document in documents.items()
-            if chunk in scores.dense and scores.dense[chunk].score >= threshold
-        }
-    values = {
-        "lexical": [s.calibrated if (s := scores.lexical.get(c)) else 0.0 for c in documents],
-        "dense": [d.score if (d := scores.dense.get(c)) else 0.0 for c in documents],
-    }
-    return Candidates(
-        chunks=list(documents),
-        documents=list(documents.values()),
-        scores={name: np.array(values[name]) for name in found.rankings},
-    )
-
-
-def _weights(found: _Found) -> Mapping[str, float]:
-    """Those who did not take part leave their weight to the others."""
+def _rank(seen: Candidates, found: _Found, threshold: float | None) -> list[_Ranked]:
+    """Candidates by their fused score, best first, ties by id; none below the threshold."""
     total = sum(WEIGHTS[name] for name in found.rankings)
-    return {name: WEIGHTS[name] / total for name in found.rankings}
+    shares = fuse(
+        seen.documents,
+        {"lexical": seen.lexical, "dense": seen.dense},
+        # Those who did not take part leave their weight to the others.
+        {name: WEIGHTS[name] / total for name in found.rankings},
+    )
+    scores = np.sum(list(shares.values()), axis=0)
+    order = np.lexsort((np.arange(len(seen)), -scores))
+    if threshold is not None:
+        order = order[seen.dense[order] >= threshold]
+    return [
+        _Ranked(
+            index=index,
+            chunk_id=seen.chunks[index],
+            score=float(scores[index]),
+            shares={name: float(share[index]) for name, share in shares.items()},
+        )
+        for index in order[:BOOSTED].tolist()
+    ]
 
 
-async def _stored(
-    database: Database, collection: Collection, fused: Sequence[Fused]
-) -> Mapping[ChunkId, StoredChunk]:
-    async with database.connection() as connection:
-        return await chunks.by_id(connection, collection.id, [hit.chunk_id for hit in fused])
+async def _boost(
+    connection: Connection,
+    collection: Collection,
+    ranked: Sequence[_Ranked],
+    wanted: Ids[str],
+    fields: Sequence[str],
+) -> list[_Ranked]:
+    """The hits in their new order; each boost is one more share."""
+    stored = await chunks.by_id(connection, collection.id, [hit.chunk_id for hit in ranked])
+    boosted = []
+    for hit in ranked:
+        if (chunk := stored.get(hit.chunk_id)) is not None:
+            shares = {**hit.shares, **boosts(chunk, wanted, fields)}
+            boosted.append(replace(hit, shares=shares, score=sum(shares.values())))
+    return sorted(boosted, key=lambda hit: (-hit.score, hit.index))
 
 
 async def _distinct(
-    database: Database, collection: Collection, fused: Sequence[Fused], limit: int
-) -> tuple[list[Fused], Mapping[ChunkId, StoredChunk]]:
+    connection: Connection, collection: Collection, ranked: Sequence[_Ranked], limit: int
+) -> tuple[list[_Ranked], Mapping[ChunkId, StoredChunk]]:
     """The best chunk of each section, and the chunks' texts; rarely more than a look is needed."""
-    for looked_at in (limit * 2, len(fused)):
-        stored = await _stored(database, collection, fused[:looked_at])
-        best: dict[tuple[DocumentId, str], Fused] = {}
-        for hit in fused[:looked_at]:
+    for looked_at in (limit * 2, len(ranked)):
+        hits = ranked[:looked_at]
+        stored = await chunks.by_id(connection, collection.id, [hit.chunk_id for hit in hits])
+        best: dict[tuple[DocumentId, str], _Ranked] = {}
+        for hit in hits:
             if (chunk := stored.get(hit.chunk_id)) is not None:
                 best.setdefault((chunk.document_id, chunk.section_id), hit)
-        if len(best) >= limit or looked_at >= len(fused):
+        if len(best) >= limit or looked_at >= len(ranked):
             break
     return list(best.values())[:limit], stored
 
 
 def _hit(
-    fused: Fused,
+    ranked: _Ranked,
     chunk: StoredChunk,
-    wanted: Mapping[str, int],
+    wanted: Ids[str],
     found: _Found,
-    scores: _Scores,
+    seen: Candidates,
 ) -> Hit:
     said = {
-        "lexical": s.bm25 if (s := scores.lexical.get(fused.chunk_id)) else 0.0,
-        "dense": d.score if (d := scores.dense.get(fused.chunk_id)) else 0.0,
+        "lexical": float(seen.bm25[ranked.index]),
+        "dense": float(seen.dense[ranked.index]),
     }
     return Hit(
-        chunk_id=fused.chunk_id,
+        chunk_id=ranked.chunk_id,
         document_id=chunk.document_id,
-        score=fused.score,
+        score=ranked.score,
         title=chunk.title,
         collection=chunk.collection,
         path=chunk.path,
@@ -277,14 +254,14 @@ def _hit(
         contributions=tuple(
             Contribution(
                 retriever=name,
-                rank=_rank(found.rankings.get(name, ()), fused.chunk_id),
+                rank=_place(found.rankings.get(name, ()), ranked.chunk_id),
                 score=said.get(name, 0.0),
                 share=share,
             )
-            for name, share in fused.shares.items()
+            for name, share in ranked.shares.items()
         ),
     )
 
 
-def _rank(ranking: Sequence[Scored], chunk: ChunkId) -> int:
-    return next((rank for rank, scored in enumerate(ranking, 1) if scored.chunk_id == chunk), 0)
+def _place(ranking: Sequence[Scored], chunk: ChunkId) -> int:
+    return next((place for place, s in enumerate(ranking, 1) if s.chunk_id == chunk), 0)

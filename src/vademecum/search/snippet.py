@@ -3,8 +3,6 @@
 import re
 from collections.abc import Collection
 
-from vademecum.search.terms import terms
-
 MAX_LINES = 3
 MAX_CHARACTERS = 320
 _HEADING = re.compile(r"#{1,6} ")
@@ -14,7 +12,8 @@ def snippet(text: str, wanted: Collection[str]) -> str:
     """The consecutive lines that hold most of the wanted terms, the earliest of the best."""
     lines = [line.rstrip() for line in text.splitlines() if line.strip()]
     body = [line for line in lines if not _HEADING.match(line)] or lines
-    found = [set(terms(line)) & set(wanted) for line in body]
+    # A stem is part of its words, so looking for it is as good as analysing every line, and fast.
+    found = [{term for term in wanted if term in line.lower()} for line in body]
 
     def gain(start: int) -> int:
         return len(set().union(*found[start : start + MAX_LINES]))
@@ -27,7 +26,7 @@ def _shortened(text: str, wanted: Collection[str]) -> str:
     if len(text) <= MAX_CHARACTERS:
         return text
     words = list(re.finditer(r"\S+", text))
-    first = next((w.start() for w in words if set(terms(w.group())) & set(wanted)), 0)
+    first = next((w.start() for w in words if any(t in w.group().lower() for t in wanted)), 0)
     start = max(0, min(first - MAX_CHARACTERS // 4, len(text) - MAX_CHARACTERS))
     if start:
         start = next((w.start() for w in words if w.start() >= start), start)

@@ -1,13 +1,11 @@
 """Nearest neighbours in PostgreSQL itself: pgvector's HNSW over the embedding space's table."""
 
-from collections.abc import Collection as Ids
-
 from pgvector import HalfVector
 from psycopg import sql
 
 from vademecum.store import embeddings
 from vademecum.store.db import Connection
-from vademecum.types import CollectionId, DocumentId, Scored, SpaceId, Vector
+from vademecum.types import CollectionId, Scored, SpaceId, Vector
 
 # The windows of a chunk compete, so more are asked for than chunks are wanted.
 WINDOWS_PER_CHUNK = 2
@@ -53,7 +51,8 @@ async def nearest(
         table=sql.Identifier(embeddings.table(space)),
         keyword=sql.SQL(KEYWORD if keyword is not None else ""),
     )
-    async with connection.transaction():
+    # In one go: three statements, but one round trip.
+    async with connection.pipeline(), connection.transaction():
         await connection.execute(
             "SELECT set_config('hnsw.iterative_scan', 'relaxed_order', true),"
             " set_config('hnsw.ef_search', %s, true)",
@@ -73,39 +72,3 @@ async def nearest(
             Scored(chunk_id=chunk, document_id=document, score=score)
             for chunk, document, score in await cursor.fetchall()
         ]
-
-
-SIMILARITIES = """
-SELECT e.chunk_id, e.document_id, 1 - min(e.embedding <=> %(vector)s) AS score
-  FROM unnest(%(documents)s::integer[]) AS wanted (id),
-       LATERAL (SELECT * FROM {table}
-                 WHERE document_id = wanted.id AND collection_id = %(collection)s
-                 LIMIT %(windows_per_document)s) e
- GROUP BY e.chunk_id, e.document_id
- ORDER BY e.chunk_id
-"""
-
-
-async def similarities(
-    connection: Connection,
-    *,
-    space: SpaceId,
-    collection: CollectionId,
-    vector: Vector,
-    documents: Ids[DocumentId],
-    windows_per_document: int,
-) -> list[Scored]:
-    """The cosine similarity of the chunks of documents, each by its best window; in no order."""
-    cursor = await connection.execute(
-        sql.SQL(SIMILARITIES).format(table=sql.Identifier(embeddings.table(space))),
-        {
-            "vector": HalfVector(vector),
-            "collection": collection,
-            "documents": list(documents),
-            "windows_per_document": windows_per_document,
-        },
-    )
-    return [
-        Scored(chunk_id=chunk, document_id=document, score=score)
-        for chunk, document, score in await cursor.fetchall()
-    ]

@@ -45,25 +45,3 @@ SELECT chunk_id, document_id, score
   FROM lexical_hits(%(ids)s::integer[], %(weights)s::real[], %(chunks)s::integer[],
                     %(keyword)s::text, %(limit)s::integer, %(exact)s::integer,
                     %(ceiling)s::integer);
-
--- name: lexical_scores
--- BM25 of the chunks of documents, and of other chunks found in them where a document has more than
--- are looked at; for the best of them the sequence of their terms.
-WITH scored AS MATERIALIZED (
-    SELECT t.chunk_id, t.document_id, -(t.weights <#> %(query)s) AS score
-      FROM unnest(%(documents)s::integer[]) AS wanted (id),
-           LATERAL (SELECT * FROM chunk_terms
-                     WHERE document_id = wanted.id AND collection_id = %(collection)s
-                     LIMIT %(chunks_per_document)s) t
-    UNION
-    SELECT t.chunk_id, t.document_id, -(t.weights <#> %(query)s)
-      FROM chunk_terms t
-     WHERE t.chunk_id = ANY (%(found)s) AND t.document_id = ANY (%(documents)s)
-       AND t.collection_id = %(collection)s
-), best AS (
-    SELECT chunk_id FROM scored ORDER BY score DESC LIMIT %(sequences)s
-)
-SELECT s.chunk_id, s.document_id, s.score, t.sequence
-  FROM scored s
-  LEFT JOIN (best JOIN chunk_terms t USING (chunk_id)) USING (chunk_id)
- ORDER BY s.chunk_id;
