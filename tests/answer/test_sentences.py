@@ -1,5 +1,7 @@
 """What of a passage can be quoted."""
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -95,3 +97,13 @@ def test_japanese_sentences_need_no_spaces() -> None:
         "設定を変更する。",
         "サーバーを再起動する。",
     ]
+
+
+@pytest.mark.parametrize(
+    "piece",
+    ["|", "|-", "-", "<", "e.g. ", "1. ", "`", "```\n", "[", "](", "> ", "- ", "*", "a", "。", " "],
+)
+def test_a_passage_without_words_takes_no_time(piece: str) -> None:
+    started = time.process_time()
+    units("x\n" + piece * 200_000 + "x")
+    assert time.process_time() - started < 1

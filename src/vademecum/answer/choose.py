@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from vademecum.answer.evidence import Candidate, Evidence
-from vademecum.answer.sentences import MAX_BLOCK
 
 MIN_QUOTATIONS, MAX_QUOTATIONS = 3, 6
 MIN_SOURCES, MAX_SOURCES = 2, 4
@@ -22,10 +21,8 @@ class _Choice:
 
     def fits(self, candidate: Candidate) -> bool:
         references = {other.hit.reference for other in self.chosen}
-        return (
-            candidate.unit.end - candidate.unit.start <= MAX_BLOCK
-            and (candidate.hit.reference in references or len(references) < MAX_SOURCES)
-            and not any(_overlaps(candidate, other) for other in self.chosen)
+        return (candidate.hit.reference in references or len(references) < MAX_SOURCES) and not any(
+            _overlaps(candidate, other) for other in self.chosen
         )
 
     def worth(self, candidate: Candidate) -> float:

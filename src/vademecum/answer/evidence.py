@@ -14,8 +14,8 @@ from vademecum.search.terms import terms
 from vademecum.types import Hit
 
 MAX_HITS = 16
-MAX_EMBEDDED = 40
-"""Candidates that are embedded: a short sentence takes the local model about a millisecond."""
+MAX_CANDIDATES = 40
+"""Chosen by words before they are embedded: a sentence takes the local model a millisecond."""
 EMBEDDED_CHARACTERS, HEADING_CHARACTERS = 400, 80
 """Of a block: its introduction and first lines say what it is; the model takes 256 tokens."""
 
@@ -96,10 +96,9 @@ async def gather(question: Question, hits: Sequence[Hit], embedder: Embedder | N
     found = [
         candidate for rank, hit in enumerate(hits) for candidate in _candidates(hit, rank, question)
     ]
-    found.sort(key=_merit)
+    found = sorted(found, key=_merit)[:MAX_CANDIDATES]
     if embedder is not None:
-        found = await _embedded(question.text, found[:MAX_EMBEDDED], embedder)
-        found.sort(key=_merit)
+        found = sorted(await _embedded(question.text, found, embedder), key=_merit)
     similarities = [candidate.similarity for candidate in found]
     return Evidence(
         candidates=found,
@@ -118,8 +117,9 @@ def _candidates(hit: Hit, rank: int, question: Question) -> list[Candidate]:
     found = []
     for unit in units(hit.text):
         stretch = hit.text[unit.start : unit.end]
-        if _CITATION_LIKE.search(stretch):
-            continue  # quoted, it would pass for a citation of ours
+        # Quoted, what looks like a citation would pass for one of ours.
+        if len(stretch) > MAX_BLOCK or _CITATION_LIKE.search(stretch):
+            continue
         held = frozenset(terms(stretch))
         coverage = question.coverage(held) + HEADING_SHARE * question.coverage(headings - held)
         score = (

@@ -66,10 +66,11 @@ async def quote(
     if not holds_answer(evidence):
         return []
     tokenizer = embedder.tokenizer if embedder else WordTokenizer()
-    chosen = choose(evidence)
-    while chosen and _tokens(arrange(chosen), tokenizer) > MAX_TOKENS:
-        chosen.pop()
-    return arrange(chosen)
+    kept: list[Candidate] = []
+    for candidate in choose(evidence):
+        if _tokens(arrange([*kept, candidate]), tokenizer) <= MAX_TOKENS:
+            kept.append(candidate)
+    return arrange(kept)
 
 
 def arrange(chosen: Sequence[Candidate]) -> list[Quotation]:

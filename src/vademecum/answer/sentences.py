@@ -18,12 +18,13 @@ MAX_BLOCK = 1600
 """Characters of a block that may be quoted whole: several of them stay within 1200 tokens."""
 MIN_WORDS = 4
 """Less is a label."""
+MAX_PASSAGE = 20_000
+"""Characters of a passage that are looked at; only one without words can be that long."""
 MAX_DEPTH = 3
 
 _FENCE = re.compile(r"[ \t]*(`{3,}|~{3,})[ \t]*([^`\n]*)$")
 _HEADING = re.compile(r" {0,3}#{1,6}(?:[ \t]|$)")
 _MARKER = re.compile(r"([ \t]*)(?:[-*+•]|\d{1,3}[.)])[ \t]+")
-_DELIMITERS = re.compile(r"[ \t]*[|:\- \t]*-[|:\- \t]*$")
 _RULE = re.compile(r"[ \t]*([-*_=])(?:[ \t]*\1){2,}[ \t]*$")
 _MARKUP_LINE = re.compile(
     r"[ \t]*(?:<[^<>]*>[ \t]*|\{\{[^{}]*\}\}[ \t]*|!\[[^\]]*\]\([^()]*\)[ \t]*)+$"
@@ -40,6 +41,8 @@ _ABBREVIATION = re.compile(
     r"|Jr|St|al|[A-Z]|(?:[A-Za-z]\.)+[A-Za-z])\.$"
 )
 FULL_STOP = re.compile(r"(?<!\.)[.!?。！？][\"'”’»)\]*_`]*$")
+_ABBREVIATED = 16
+"""Characters before a full stop that tell whether it is one."""
 _NUMBER_ONLY = re.compile(r"[\d.\s()]+$")
 _WORD = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af]|[^\W\d_]{2,}")
 _LINK_TARGET = re.compile(r"\]\([^()\s]*\)|https?://\S+")
@@ -69,6 +72,7 @@ class _Line(NamedTuple):
 
 def units(text: str) -> list[Unit]:
     """What of a passage can be quoted; the items of a list come after the list as a whole."""
+    text = text[:MAX_PASSAGE]
     lines, start = [], 0
     for raw in text.split("\n"):
         lines.append(_Line(start, start + len(raw.rstrip()), raw.rstrip().expandtabs(1)))
@@ -167,7 +171,7 @@ class _Scan:
         if "|" not in self._lines[index].text or index + 1 >= len(self._lines):
             return False
         below = self._lines[index + 1].text
-        return "|" in below and _DELIMITERS.match(below) is not None
+        return "|" in below and "-" in below and not below.strip("|:- \t")
 
     def _table_end(self, index: int) -> int:
         while index + 1 < len(self._lines) and "|" in self._lines[index + 1].text:
@@ -213,8 +217,9 @@ def sentence_spans(text: str, start: int, end: int) -> list[tuple[int, int]]:
     """The sentences of a stretch of prose, without the white space around them."""
     cuts = [start]
     for match in _STOP.finditer(text, start, end):
-        before = text[cuts[-1] : match.end()].rstrip()
-        if not _ABBREVIATION.search(before) and not _NUMBER_ONLY.match(before):
+        before = text[max(cuts[-1], match.end() - _ABBREVIATED) : match.end()].rstrip()
+        numbered = match.end() - cuts[-1] < _ABBREVIATED and _NUMBER_ONLY.match(before)
+        if not numbered and not _ABBREVIATION.search(before):
             cuts.append(match.end())
     spans = [_trimmed(text, first, last) for first, last in pairwise([*cuts, end])]
     return [piece for span in spans for piece in _short(text, *span) if piece[0] < piece[1]]

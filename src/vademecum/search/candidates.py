@@ -14,7 +14,7 @@ from vademecum.store.db import Connection
 from vademecum.store.lexical import DIMENSIONS
 from vademecum.types import ChunkId, CollectionId, DocumentId, SpaceId, Vector
 
-CHUNKS_PER_DOCUMENT = 100
+CHUNKS_PER_DOCUMENT = 32
 """Of a longer document only so many, and those that were found: a book should not slow down every
 search."""
 SEQUENCES = 64
@@ -43,10 +43,8 @@ SELECT s.chunk_id, s.document_id, s.bm25, b.sequence, {similarity}
 """
 
 VECTORS = """
-  LEFT JOIN (SELECT chunk_id, 1 - min(embedding <=> %(vector)s) AS similarity
-               FROM {table}
-              WHERE document_id = ANY (%(documents)s) AND collection_id = %(collection)s
-              GROUP BY chunk_id) e ON e.chunk_id = s.chunk_id
+  LEFT JOIN LATERAL (SELECT 1 - min(embedding <=> %(vector)s) AS similarity
+                       FROM {table} WHERE chunk_id = s.chunk_id) e ON true
 """
 
 

@@ -35,7 +35,9 @@ DOCUMENTS = 20
 """Best documents of these of which all chunks are scored, by both retrievers."""
 WEIGHTS = {"lexical": 0.6, "dense": 0.4}
 BOOSTED = 250
-"""Best candidates that may become hits, by a boost or in place of others of their section."""
+"""Best candidates that a boost may move."""
+PER_HIT = 10
+"""Best candidates looked at for each hit wanted, since several may be of one section."""
 
 _UNSTORABLE = re.compile("[\0\ud800-\udfff]")
 MAX_LIMIT = 100
@@ -99,10 +101,10 @@ async def search(
             vector=found.vector,
             space=collection.space_id,
         )
-        ranked = _rank(seen, found, query.threshold)
+        ranked = _rank(seen, found, query)
         wanted = query_terms(query.text)
         if query.boost:
-            ranked = await _boost(connection, collection, ranked[:BOOSTED], wanted, query.boost)
+            ranked = await _boost(connection, collection, ranked, wanted, query.boost)
         best, stored = await _distinct(connection, collection, ranked, query.limit)
     return [_hit(hit, stored[hit.chunk_id], wanted, found, seen) for hit in best]
 
@@ -170,8 +172,8 @@ def _best_documents(found: _Found) -> list[DocumentId]:
     return sorted(totals, key=lambda document: (-totals[document], document))[:DOCUMENTS]
 
 
-def _rank(seen: Candidates, found: _Found, threshold: float | None) -> list[_Ranked]:
-    """Candidates by their fused score, best first, ties by id; none below the threshold."""
+def _rank(seen: Candidates, found: _Found, query: Query) -> list[_Ranked]:
+    """The best candidates, best first, ties by id; none below the threshold."""
     total = sum(WEIGHTS[name] for name in found.rankings)
     shares = fuse(
         seen.documents,
@@ -181,8 +183,9 @@ def _rank(seen: Candidates, found: _Found, threshold: float | None) -> list[_Ran
     )
     scores = np.sum(list(shares.values()), axis=0)
     order = np.lexsort((np.arange(len(seen)), -scores))
-    if threshold is not None:
-        order = order[seen.dense[order] >= threshold]
+    if query.threshold is not None:
+        order = order[seen.dense[order] >= query.threshold]
+    wanted = max(BOOSTED if query.boost else 0, query.limit * PER_HIT)
     return [
         _Ranked(
             index=index,
@@ -190,7 +193,7 @@ def _rank(seen: Candidates, found: _Found, threshold: float | None) -> list[_Ran
             score=float(scores[index]),
             shares={name: float(share[index]) for name, share in shares.items()},
         )
-        for index in order[:BOOSTED].tolist()
+        for index in order[:wanted].tolist()
     ]
 
 
