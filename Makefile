@@ -8,7 +8,7 @@ demo: .venv/ready ## Set up, index real documents, search them and ask a questio
 	@$(UV) run --no-sync python demo/demo.py
 
 test: .venv/ready ## Set up and run the tests
-	$(UV) run --no-sync pytest
+	$(UV) run --no-sync pytest -n auto
 
 lint: .venv/ready ## What CI checks besides the tests
 	$(UV) run --no-sync ruff format --check .
