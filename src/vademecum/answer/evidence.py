@@ -14,13 +14,13 @@ from vademecum.search.terms import terms
 from vademecum.types import Hit
 
 MAX_HITS = 16
-MAX_CANDIDATES = 40
+MAX_CANDIDATES = 24
 """Chosen by words before they are embedded: a sentence takes the local model a millisecond."""
-EMBEDDED_CHARACTERS, HEADING_CHARACTERS = 400, 80
+EMBEDDED_CHARACTERS, HEADING_CHARACTERS = 240, 60
 """Of a block: its introduction and first lines say what it is; the model takes 256 tokens."""
 
 SIMILARITY, COVERAGE, RANK, INTENT = 1.0, 0.5, 0.15, 0.12
-DANGLING, POINTER, FRAGMENT, LENGTH = 0.06, 0.08, 0.08, 0.15
+DANGLING, POINTER, FRAGMENT, LENGTH = 0.06, 0.15, 0.08, 0.15
 """What is taken off what leans on another sentence, sends the reader elsewhere, does not
 end as a sentence does, or is long."""
 HEADING_SHARE = 0.5
@@ -36,7 +36,7 @@ _DANGLING = re.compile(
 )
 _HEADINGS = re.compile(r"^ {0,3}#{1,6}[ \t].*$", re.MULTILINE)
 _POINTER = re.compile(
-    r"^how to\b|\b(?:see|refer to|read|visit|check out)\b[^.]*(?:\]\(|https?://)", re.IGNORECASE
+    r"^how to\b|\b(?:see|refer to|read|visit|check out)\b[^.]*(?:\][(\[]|https?://)", re.IGNORECASE
 )
 _OUTPUT = re.compile(r"\b(?:output|should see|similar to|returns?|prints?)\b", re.IGNORECASE)
 _WHAT_IS = re.compile(r"what(?:'s| is| are) (?:an? |the )?([^?]{2,60}?)\s*\??\s*$", re.IGNORECASE)
@@ -139,7 +139,7 @@ def _intent(question: str, unit: Unit, text: str) -> float:
     """Whether the question asks for something of this kind."""
     stretch = text[unit.start : unit.end]
     if unit.kind == "code":
-        shown = _OUTPUT.search(text, unit.start, unit.lead)
+        shown = _OUTPUT.search(text, unit.start, unit.lead + len("```output"))
         return 1.0 if _HOW_TO.search(question) and not shown else -0.5
     if unit.kind == "list":
         steps = text[unit.lead].isdigit() and _HOW_TO.search(question)

@@ -14,7 +14,7 @@ from vademecum.store.db import Connection
 from vademecum.store.lexical import DIMENSIONS
 from vademecum.types import ChunkId, CollectionId, DocumentId, SpaceId, Vector
 
-CHUNKS_PER_DOCUMENT = 32
+CHUNKS_PER_DOCUMENT = 20
 """Of a longer document only so many, and those that were found: a book should not slow down every
 search."""
 SEQUENCES = 64

@@ -31,7 +31,7 @@ from vademecum.vectors import pgvector
 # Measured together: docs/decisions/0006-fusion.md.
 DEPTH = 100
 """Chunks asked of each retriever."""
-DOCUMENTS = 20
+DOCUMENTS = 40
 """Best documents of these of which all chunks are scored, by both retrievers."""
 WEIGHTS = {"lexical": 0.6, "dense": 0.4}
 BOOSTED = 250
