@@ -24,10 +24,10 @@ from vademecum.store.jobs import Job, OpenJobs
 from vademecum.store.lexical import Lexicon
 from vademecum.types import CollectionId, DocumentId, EmbeddingSpace, SpaceId, Vector
 
-BATCH_JOBS = 64
-"""Documents taken up together: enough that equal lengths are embedded together."""
+BATCH_JOBS = 16
+"""Documents taken up together: few enough that the stages overlap in a small folder too."""
 
-BULK_JOBS = 500
+BULK_JOBS = 200
 """With so many jobs waiting, the vector index is better built once, after them."""
 
 
@@ -273,9 +273,7 @@ class Worker:
     async def _fail(self, job: Job, error: Exception) -> None:
         """Put a job off, or give it up. A document that cannot be used will not be later either."""
         message = str(error) if isinstance(error, VadeError) else f"{type(error).__name__}: {error}"
-        await self._database.retry(
-            partial(self._put_off, job, message, final=isinstance(error, BadInput))
-        )
+        await self._database.retry(partial(self._put_off, job, message, final=not _may_pass(error)))
         self._leased.pop(job.id, None)
         self.progress = replace(self.progress, failed=self.progress.failed + 1)
 
@@ -334,3 +332,8 @@ def _split(document: StoredDocument, profile: Profile, embedder: Embedder | None
         tokenizer=embedder.tokenizer if embedder else WordTokenizer(),
         max_tokens=embedder.max_tokens if embedder else None,
     )
+
+
+def _may_pass(error: Exception) -> bool:
+    """Whether the same document may well be processed later: not if it, or our code, is at fault."""
+    return isinstance(error, VadeError | OSError | MemoryError) and not isinstance(error, BadInput)
