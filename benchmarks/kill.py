@@ -7,6 +7,7 @@ first thing that is not as it must be, and leaves its database there to look at.
 """
 
 import argparse
+import shutil
 import sys
 import tempfile
 import time
@@ -44,6 +45,7 @@ def main() -> None:
         print(f"{kind:18} {times:4} rounds, {killed.hit[kind]:4} while at work")
     print(f"{killed.survived} of {killed.hit['server']} commands outlived their server")
     killed.close()
+    shutil.rmtree(root)
 
 
 if __name__ == "__main__":

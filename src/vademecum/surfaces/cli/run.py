@@ -3,6 +3,7 @@
 import asyncio
 import functools
 import json
+import logging
 import os
 import signal
 import sys
@@ -70,6 +71,8 @@ def run(settings: Settings, work: Callable[["App"], Awaitable[Result]]) -> Resul
 async def _run(settings: Settings, work: Callable[["App"], Awaitable[Result]]) -> Result:
     from vademecum.app import App
 
+    # A lost connection is told by the error it leads to, not by the driver on the side.
+    logging.getLogger("psycopg").addHandler(logging.NullHandler())
     task = asyncio.current_task()
     assert task is not None
     loop = asyncio.get_running_loop()
