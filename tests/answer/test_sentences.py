@@ -28,6 +28,8 @@ def test_sentences_end_at_full_stops_and_not_at_abbreviations() -> None:
 def test_wrapped_lines_run_on_and_meant_breaks_do_not() -> None:
     wrapped = "The server keeps every lease for a minute and gives\nIt back when asked for it."
     assert quotable(wrapped) == [("sentence", wrapped)]
+    linked = f"{'Wait ' * 30}for the port or use a\n[startup probe](#startup-probe)."
+    assert quotable(linked) == [("sentence", linked)]
     meant = (
         "Register before the course starts\n"
         "Join the channel with the announcements of the course, it is free of charge for all"

@@ -38,7 +38,9 @@ _HEADINGS = re.compile(r"^ {0,3}#{1,6}[ \t].*$", re.MULTILINE)
 _POINTER = re.compile(
     r"^how to\b|\b(?:see|refer to|read|visit|check out)\b[^.]*(?:\][(\[]|https?://)", re.IGNORECASE
 )
-_OUTPUT = re.compile(r"\b(?:output|should see|similar to|returns?|prints?)\b", re.IGNORECASE)
+_OUTPUT = re.compile(
+    r"```(?:none|text)\b|\b(?:output|should see|similar to|returns?|prints?)\b", re.IGNORECASE
+)
 _WHAT_IS = re.compile(r"what(?:'s| is| are) (?:an? |the )?([^?]{2,60}?)\s*\??\s*$", re.IGNORECASE)
 _HOW_TO = re.compile(
     r"\b(?:how (?:do|can|to|would|should|does one)\b|command|example|syntax|snippet|install|set up"

@@ -236,7 +236,8 @@ def _runs(lines: list[_Line]) -> Iterator[tuple[int, int]]:
         here, following = lines[index].text.rstrip(), lines[index + 1].text.lstrip("> \t")
         word = following.split(maxsplit=1)[0] if following else ""
         room = width - len(here) - 1 - len(word)
-        if word and not word[0].islower() and (room > 12 or width > 130 or here.endswith(":")):
+        opens = word.lstrip("[(*_`\"'")[:1]
+        if opens and not opens.islower() and (room > 12 or width > 130 or here.endswith(":")):
             yield first, index
             first = index + 1
     yield first, len(lines) - 1
