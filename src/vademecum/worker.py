@@ -335,5 +335,5 @@ def _split(document: StoredDocument, profile: Profile, embedder: Embedder | None
 
 
 def _may_pass(error: Exception) -> bool:
-    """Whether the same document may well be processed later: not if it, or our code, is at fault."""
+    """Whether the same document may be processed later: not if it, or our code, is at fault."""
     return isinstance(error, VadeError | OSError | MemoryError) and not isinstance(error, BadInput)
