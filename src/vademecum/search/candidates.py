@@ -17,19 +17,16 @@ from vademecum.types import ChunkId, CollectionId, DocumentId, SpaceId, Vector
 CHUNKS_PER_DOCUMENT = 20
 """Of a longer document only so many, and those that were found: a book should not slow down every
 search."""
-CHUNKS = 300
-"""Of all documents together only so many, the best documents first, and those that were found."""
 SEQUENCES = 64
 """Chunks that are looked through for pairs of words: the best by BM25."""
 
 SCORES = """
 WITH scored AS MATERIALIZED (
-    (SELECT t.chunk_id, t.document_id, -(t.weights <#> %(query)s) AS bm25
-       FROM unnest(%(documents)s::integer[]) AS wanted (id),
-            LATERAL (SELECT * FROM chunk_terms
-                      WHERE document_id = wanted.id AND collection_id = %(collection)s
-                      LIMIT %(chunks_per_document)s) t
-      LIMIT %(chunks)s)
+    SELECT t.chunk_id, t.document_id, -(t.weights <#> %(query)s) AS bm25
+      FROM unnest(%(documents)s::integer[]) AS wanted (id),
+           LATERAL (SELECT * FROM chunk_terms
+                     WHERE document_id = wanted.id AND collection_id = %(collection)s
+                     LIMIT %(chunks_per_document)s) t
     UNION
     SELECT t.chunk_id, t.document_id, -(t.weights <#> %(query)s)
       FROM chunk_terms t
@@ -96,7 +93,6 @@ async def candidates(
             "collection": collection,
             "found": list(found),
             "chunks_per_document": CHUNKS_PER_DOCUMENT,
-            "chunks": CHUNKS,
             "sequences": SEQUENCES if terms and terms.pairs else 0,
         },
     )

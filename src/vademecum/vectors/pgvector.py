@@ -8,7 +8,7 @@ from vademecum.store.db import Connection
 from vademecum.types import CollectionId, Scored, SpaceId, Vector
 
 # The windows of a chunk compete, so more are asked for than chunks are wanted.
-WINDOWS_PER_CHUNK = 1.5
+WINDOWS_PER_CHUNK = 2
 
 NEAREST = """
 WITH nearest AS MATERIALIZED (
@@ -46,7 +46,7 @@ async def nearest(
     Without the iterative scan an index scan that meets few rows of the collection would end
     with too few hits, or none.
     """
-    windows = int(limit * WINDOWS_PER_CHUNK)
+    windows = limit * WINDOWS_PER_CHUNK
     query = sql.SQL(NEAREST).format(
         table=sql.Identifier(embeddings.table(space)),
         keyword=sql.SQL(KEYWORD if keyword is not None else ""),
