@@ -51,8 +51,7 @@ async def nearest(
         table=sql.Identifier(embeddings.table(space)),
         keyword=sql.SQL(KEYWORD if keyword is not None else ""),
     )
-    # In one go: three statements, but one round trip.
-    async with connection.pipeline(), connection.transaction():
+    async with connection.transaction():
         await connection.execute(
             "SELECT set_config('hnsw.iterative_scan', 'relaxed_order', true),"
             " set_config('hnsw.ef_search', %s, true)",
