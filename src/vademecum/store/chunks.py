@@ -44,6 +44,7 @@ class StoredChunk:
     token_count: int
     previous_id: ChunkId | None
     next_id: ChunkId | None
+    facets: Mapping[str, object]
 
     @property
     def reference(self) -> str:
@@ -51,9 +52,10 @@ class StoredChunk:
         return f"{self.collection}/{self.path}#{self.section_id}"
 
 
-async def ids_of(connection: Connection, documents: Ids[DocumentId]) -> set[ChunkId]:
+async def ids_of(connection: Connection, documents: Ids[DocumentId]) -> dict[ChunkId, DocumentId]:
+    """The chunks that documents have now, each with its document."""
     cursor = await connection.execute(SQL["chunk_ids_of_documents"], {"documents": list(documents)})
-    return {chunk for (chunk,) in await cursor.fetchall()}
+    return dict(await cursor.fetchall())
 
 
 async def delete(connection: Connection, chunks: Ids[ChunkId]) -> None:
@@ -81,3 +83,24 @@ async def by_id(
             SQL["chunks_by_id"], {"collection": collection, "chunks": list(chunks)}
         )
         return {chunk.id: chunk async for chunk in cursor}
+
+
+async def draw(
+    connection: Connection, collection: CollectionId, *, seed: int, limit: int
+) -> list[StoredChunk]:
+    """Chunks drawn by chance; the same seed and content give the same ones in the same order."""
+    async with connection.cursor(row_factory=class_row(StoredChunk)) as cursor:
+        await cursor.execute(
+            SQL["draw_chunks"], {"collection": collection, "seed": seed, "limit": limit}
+        )
+        return await cursor.fetchall()
+
+
+async def documents_of(
+    connection: Connection, collection: CollectionId, chunks: Sequence[ChunkId]
+) -> dict[ChunkId, DocumentId]:
+    """The documents of those chunks that exist in this collection."""
+    cursor = await connection.execute(
+        SQL["documents_of_chunks"], {"collection": collection, "chunks": list(chunks)}
+    )
+    return dict(await cursor.fetchall())

@@ -14,11 +14,19 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.rows import TupleRow
 from psycopg_pool import AsyncConnectionPool, PoolTimeout
 
-from vademecum.errors import DatabaseRefused, DatabaseTooOld, DatabaseUnavailable
+from vademecum.errors import (
+    DatabaseLoginFailed,
+    DatabaseRefused,
+    DatabaseTooOld,
+    DatabaseUnavailable,
+)
 from vademecum.store.migrate import migrate
 
 Connection = AsyncConnection[TupleRow]
 Result = TypeVar("Result")
+
+CONNECT_TRIES = 7
+"""Between them 6.3 s: a server restarts, or one scaled to zero wakes up, in less."""
 
 MINIMUM_SERVER = 150000
 MINIMUM_PGVECTOR = (0, 8)
@@ -44,9 +52,12 @@ class Database:
         *,
         size: int = 6,
         revive: Callable[[], Awaitable[object]] | None = None,
+        notice: Callable[[str], None] = lambda text: None,
     ) -> None:
-        """`revive` starts a server that is ours to start, when it is gone."""
+        """`revive` starts a server that is ours to start, when it is gone; `notice` is told when
+        a server is waited for."""
         self._revive = revive
+        self._notice = notice
         self.migrated: list[str] = []
         try:
             parts = conninfo_to_dict(conninfo)
@@ -58,17 +69,19 @@ class Database:
         self.conninfo = make_conninfo(
             conninfo, **({} if "connect_timeout" in parts else {"connect_timeout": 15})
         )
-        pooled = "-pooler" in str(parts.get("host", ""))
+        host = str(parts.get("host", ""))
+        self.backend = "neon" if host.endswith((".neon.tech", ".neon.build")) else "postgresql"
+        """What the spans of its work are named after."""
+        self.pooled = False
+        """Whether a pooler stands between; known once it is open."""
         self._pool = AsyncConnectionPool[Connection](
             self.conninfo,
             min_size=1,
             max_size=size,
             open=False,
             timeout=30,
-            configure=_configure,
-            # A pooler in transaction mode may not keep prepared statements between transactions.
-            kwargs={"application_name": "vademecum", "autocommit": True}
-            | ({"prepare_threshold": None} if pooled else {}),
+            configure=self._configure,
+            kwargs={"application_name": "vademecum", "autocommit": True},
         )
 
     @property
@@ -89,23 +102,38 @@ class Database:
         await self.close()
 
     async def open(self) -> None:
-        """Connect, and bring the schema up to date.
+        """Connect, and bring the schema up to date; a server that is away is waited for, 6 s.
 
-        Raises DatabaseUnavailable or DatabaseTooOld.
+        Raises DatabaseUnavailable, DatabaseLoginFailed or DatabaseTooOld.
         """
-        self.migrated = await self.retry(self._migrate, tries=6 if self._revive else 1)
+        self.migrated = await self.retry(self._migrate, tries=CONNECT_TRIES)
         await self._pool.open()
+        _heed_cancellation()
+
+    async def _configure(self, connection: Connection) -> None:
+        if self.pooled:
+            # In transaction mode the next transaction may be on a server connection that has not
+            # got our prepared statements, or has another client's of the same name.
+            connection.prepare_threshold = None
+        await register_vector_async(connection)
 
     async def _migrate(self) -> list[str]:
         try:
             # A fresh cluster has no vector type yet, so the first connection is a plain one.
-            async with await AsyncConnection.connect(self.conninfo, autocommit=True) as connection:
-                await _check_server(connection)
+            async with await AsyncConnection.connect(
+                self.conninfo, autocommit=True, prepare_threshold=None
+            ) as connection:
+                self.pooled = await _check_server(connection)
                 return await migrate(connection)
         except psycopg.OperationalError as error:
-            raise DatabaseUnavailable(
-                f"cannot connect to {self.shown}: {_first_line(error)}"
-            ) from None
+            message = f"cannot connect to {self.shown}: {_first_line(error)}"
+            if isinstance(error, psycopg.errors.ConnectionTimeout) or any(
+                words in str(error) for words in _IN_VAIN
+            ):
+                raise DatabaseLoginFailed(message) from None
+            self._notice(f"{self.shown} does not answer; trying again for some seconds")
+            self._notice = lambda text: None
+            raise DatabaseUnavailable(message) from None
         except psycopg.errors.InsufficientPrivilege as error:
             raise DatabaseUnavailable(
                 f"{self.shown}: {_first_line(error)}",
@@ -144,13 +172,14 @@ class Database:
         for attempt in range(tries - 1):
             try:
                 return await operation()
-            except DatabaseTooOld:
+            except (DatabaseTooOld, DatabaseLoginFailed):
                 raise
             except DatabaseUnavailable:
                 await asyncio.sleep(0.1 * 2**attempt)
                 if self._revive is not None:
                     await self._revive()
-                await self._pool.check()
+                if not self._pool.closed:
+                    await self._pool.check()
         return await operation()
 
     @asynccontextmanager
@@ -176,26 +205,40 @@ _NOT_OURS = (
 """What the server, the data or another writer may cause; anything else is a mistake of ours."""
 
 
-async def _configure(connection: Connection) -> None:
-    await register_vector_async(connection)
+_IN_VAIN = (
+    "authentication failed",
+    "no password supplied",
+    "pg_hba.conf",
+    "does not exist",
+    "no such",
+    "not permitted to log in",
+    "Name or service not known",
+    "does not support SSL",
+    "certificate",
+)
+"""Why another try to connect will end as this one did; libpq has no code for it."""
 
 
-async def _check_server(connection: Connection) -> None:
+async def _check_server(connection: Connection) -> bool:
+    """Whether a pooler stands between. Raises DatabaseTooOld."""
     if connection.info.server_version < MINIMUM_SERVER:
         raise DatabaseTooOld(f"the server is PostgreSQL {connection.info.server_version // 10000}")
     row = await (
         await connection.execute(
             "SELECT coalesce((SELECT extversion FROM pg_extension WHERE extname = 'vector'),"
-            " (SELECT default_version FROM pg_available_extensions WHERE name = 'vector'))"
+            " (SELECT default_version FROM pg_available_extensions WHERE name = 'vector')),"
+            " pg_backend_pid()"
         )
     ).fetchone()
-    version = row[0] if row else None
+    version, backend = row or (None, None)
     if version is None:
         raise DatabaseTooOld("the server has no pgvector extension")
     if tuple(int(part) for part in version.split(".")[:2]) < MINIMUM_PGVECTOR:
         raise DatabaseTooOld(
             f"the server has pgvector {version}", hint="Run `ALTER EXTENSION vector UPDATE`."
         )
+    # A pooler greets its clients itself, with a number of its own for the backend.
+    return bool(backend != connection.info.backend_pid)
 
 
 def _may_pass(error: psycopg.Error) -> bool:

@@ -26,6 +26,8 @@ class StoredFile:
     source_hash: str
     recipe: str | None
     needs_processing: bool
+    run_id: int | None
+    """The last run that stored it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +38,10 @@ class StoredDocument:
     collection_id: CollectionId
     collection: str
     profile: str
+    declaration: str | None
     embedder: str
+    serving_embedder: str
+    """Of the vectors that searches use; another one while the collection moves to a new model."""
     path: str
     url: str | None
     title: str
@@ -75,6 +80,7 @@ async def upsert(
     document: Document,
     *,
     force: bool = False,
+    run: int | None = None,
 ) -> tuple[Change, DocumentId]:
     """Store a document and queue what follows from it; call inside a transaction.
 
@@ -94,6 +100,7 @@ async def upsert(
         "source_hash": document.source_hash,
         "metadata": Jsonb(dict(document.metadata)),
         "modified_at": source.modified_at,
+        "run": run,
     }
     await connection.execute(SQL["lock_collection"], values)
     async with connection.cursor(row_factory=class_row(_Match)) as cursor:
@@ -103,7 +110,7 @@ async def upsert(
         values["path"] = await _free_path(connection, collection, source)
         row = await (await connection.execute(SQL["insert_document"], values)).fetchone()
         assert row is not None
-        await jobs.enqueue(connection, [row[0]])
+        await jobs.enqueue(connection, [row[0]], run=run)
         return "inserted", row[0]
     kept, *doubles = matches
     if doubles:
@@ -117,7 +124,7 @@ async def upsert(
         await connection.execute(SQL["touch_document"], values | {"id": kept.id})
         return "unchanged", kept.id
     await connection.execute(SQL["update_document"], values | {"id": kept.id, "force": force})
-    await jobs.enqueue(connection, [kept.id])
+    await jobs.enqueue(connection, [kept.id], run=run)
     return "updated", kept.id
 
 
@@ -146,6 +153,11 @@ async def touch(connection: Connection, ids: Ids[DocumentId]) -> None:
     await connection.execute(SQL["touch_documents"], {"ids": list(ids)})
 
 
+async def lock(connection: Connection, ids: Ids[DocumentId]) -> None:
+    """Keep workers from these until the transaction ends."""
+    await connection.execute(SQL["lock_to_delete"], {"ids": list(ids)})
+
+
 async def delete(connection: Connection, ids: Ids[DocumentId]) -> None:
     """Documents with their chunks, vectors, postings and jobs."""
     await connection.execute(SQL["delete_documents"], {"ids": list(ids)})
@@ -159,6 +171,17 @@ async def files_below(
     async with connection.cursor(row_factory=class_row(StoredFile)) as cursor:
         await cursor.execute(SQL["files_below"], {"collection": collection, "folder": prefix})
         return {file.file_path: file async for file in cursor}
+
+
+async def elsewhere(
+    connection: Connection, collection: CollectionId, folder: str
+) -> list[DocumentId]:
+    """What the collection holds that is not of this folder."""
+    prefix = folder.rstrip("/") + "/"
+    cursor = await connection.execute(
+        SQL["documents_elsewhere"], {"collection": collection, "folder": prefix}
+    )
+    return [document for (document,) in await cursor.fetchall()]
 
 
 async def contents(connection: Connection, ids: Sequence[DocumentId]) -> list[StoredDocument]:
@@ -181,8 +204,18 @@ async def lock_unchanged(
     return {document for (document,) in await cursor.fetchall()}
 
 
-async def mark_processed(connection: Connection, ids: Ids[DocumentId], *, recipe: str) -> None:
-    await connection.execute(SQL["documents_processed"], {"ids": list(ids), "recipe": recipe})
+async def mark_processed(
+    connection: Connection, facets: Mapping[DocumentId, Mapping[str, object]], *, recipe: str
+) -> None:
+    """Documents whose chunks are made, with the facets that hold from now on."""
+    await connection.execute(
+        SQL["documents_processed"],
+        {
+            "ids": list(facets),
+            "facets": [Jsonb(dict(values)) for values in facets.values()],
+            "recipe": recipe,
+        },
+    )
 
 
 async def to_reprocess(
@@ -206,3 +239,27 @@ async def path_of(connection: Connection, document: DocumentId) -> str:
 async def forget_recipe(connection: Connection, ids: Ids[DocumentId]) -> None:
     """Let a rebuild embed these anew: nothing of their present chunks is reused."""
     await connection.execute(SQL["forget_recipe"], {"ids": list(ids)})
+
+
+async def text_of(
+    connection: Connection, collection: CollectionId, path: str, *, section: str | None = None
+) -> str | None:
+    """The Markdown of a document, or the chunks of one section of it; None where it is unknown."""
+    cursor = await connection.execute(
+        SQL["document_text"], {"collection": collection, "path": path}
+    )
+    row = await cursor.fetchone()
+    if row is None or section is None:
+        return str(row[1]) if row else None
+    cursor = await connection.execute(
+        SQL["section_texts"], {"collection": collection, "document": row[0], "section": section}
+    )
+    return "\n\n".join(text for (text,) in await cursor.fetchall()) or None
+
+
+async def holding(connection: Connection, collection: CollectionId, words: str) -> list[DocumentId]:
+    """The documents of the collection that hold all of these words, in any form, in no order."""
+    cursor = await connection.execute(
+        SQL["documents_holding"], {"collection": collection, "words": words}
+    )
+    return [document for (document,) in await cursor.fetchall()]

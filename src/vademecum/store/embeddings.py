@@ -6,9 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 from pgvector import HalfVector
+from psycopg import sql
 
 from vademecum.store.db import Connection, identifier
 from vademecum.store.migrate import LOCK
+from vademecum.store.sql import SQL
 from vademecum.types import ChunkId, CollectionId, DocumentId, EmbeddingSpace, SpaceId, Vector
 
 
@@ -62,13 +64,15 @@ async def space_id(connection: Connection, space: EmbeddingSpace) -> SpaceId:
                 table=table(made),
             )
         )
-        for column in ("collection_id", "document_id"):
+        for name, columns in (
+            ("collection_id", ["collection_id"]),
+            ("document", ["document_id", "chunk_id"]),
+        ):
             await connection.execute(
-                identifier(
-                    "CREATE INDEX IF NOT EXISTS {index} ON {table} ({column})",
-                    index=f"{table(made)}_{column}",
-                    table=table(made),
-                    column=column,
+                sql.SQL("CREATE INDEX IF NOT EXISTS {} ON {} ({})").format(
+                    sql.Identifier(f"{table(made)}_{name}"),
+                    sql.Identifier(table(made)),
+                    sql.SQL(", ").join(map(sql.Identifier, columns)),
                 )
             )
         await build_index(connection, made)
@@ -119,6 +123,17 @@ async def smaller_than(connection: Connection, rows: int) -> list[SpaceId]:
     return small
 
 
+async def purge_left(connection: Connection) -> None:
+    """The vectors of collections that have moved to another space."""
+    for space in await _spaces(connection):
+        cursor = await connection.execute(SQL["collections_left"], {"space": space})
+        left = [collection for (collection,) in await cursor.fetchall()]
+        await connection.execute(
+            identifier("DELETE FROM {table} WHERE collection_id = ANY (%s)", table=table(space)),
+            [left],
+        )
+
+
 async def _spaces(connection: Connection) -> list[SpaceId]:
     cursor = await connection.execute("SELECT id FROM embedding_spaces ORDER BY id")
     return [SpaceId(space) for (space,) in await cursor.fetchall()]
@@ -146,7 +161,7 @@ async def of_documents(
             document_id=document,
             collection_id=collection,
             input_hash=bytes(digest),
-            vector=_to_array(vector),
+            vector=to_array(vector),
         )
         for chunk, window, document, collection, digest, vector in await cursor.fetchall()
     ]
@@ -195,5 +210,5 @@ async def insert(connection: Connection, space: SpaceId, rows: Sequence[Embeddin
             )
 
 
-def _to_array(vector: HalfVector) -> Vector:
+def to_array(vector: HalfVector) -> Vector:
     return np.asarray(vector.to_numpy(), dtype=np.float32)

@@ -6,6 +6,7 @@ A job commits with the rows it concerns, and everything works through a transact
 import os
 import socket
 from collections.abc import Collection as Ids
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from itertools import count
@@ -31,6 +32,7 @@ class Job:
     document_id: DocumentId
     attempts: int
     failures: int
+    run_id: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,11 +51,26 @@ class FailedJob:
 
 
 async def enqueue(
-    connection: Connection, documents: Ids[DocumentId], *, priority: int = 10
+    connection: Connection,
+    documents: Ids[DocumentId],
+    *,
+    priority: int = 10,
+    run: int | None = None,
 ) -> None:
+    """Queue a job for each document, of the run that wants it."""
     await connection.execute(
-        SQL["enqueue_jobs"], {"documents": list(documents), "priority": priority}
+        SQL["enqueue_jobs"], {"documents": list(documents), "priority": priority, "run": run}
     )
+
+
+async def hold(connection: Connection, run: int) -> None:
+    """Keep what waits of a cancelled run from workers."""
+    await connection.execute(SQL["hold_jobs"], {"run": run})
+
+
+async def release(connection: Connection, run: int) -> None:
+    """Let workers have what a run left, and what failed in it."""
+    await connection.execute(SQL["release_jobs"], {"run": run})
 
 
 async def lease(
@@ -121,13 +138,14 @@ async def return_lost(connection: Connection, worker: str = "", held: Ids[Job] =
     cursor = await connection.execute(SQL["leased_workers"])
     workers = [name for (name,) in await cursor.fetchall()]
     values = {
-        "dead": [name for name in workers if _is_dead(name)],
+        "dead": [name for name in workers if is_dead(name)],
         "max_deaths": MAX_DEATHS,
         "worker": worker,
         "held": [job.id for job in held],
     }
     cursor = await connection.execute(SQL["return_lost_jobs"], values)
-    return cursor.rowcount
+    row = await cursor.fetchone()
+    return int(row[0]) if row else 0
 
 
 async def open_jobs(connection: Connection, collection: CollectionId | None = None) -> OpenJobs:
@@ -138,11 +156,31 @@ async def open_jobs(connection: Connection, collection: CollectionId | None = No
     return counts
 
 
+def together(counts: Iterable[OpenJobs]) -> OpenJobs:
+    """What is left in several collections."""
+    found = list(counts)
+    due = [one.due_in for one in found if one.due_in is not None]
+    return OpenJobs(
+        pending=sum(one.pending for one in found),
+        processing=sum(one.processing for one in found),
+        failed=sum(one.failed for one in found),
+        due_in=min(due, default=None),
+    )
+
+
 async def failed(connection: Connection, collection: CollectionId | None = None) -> list[FailedJob]:
     """Documents that could not be processed, and why."""
     async with connection.cursor(row_factory=class_row(FailedJob)) as cursor:
         await cursor.execute(SQL["failed_jobs"], {"collection": collection})
         return await cursor.fetchall()
+
+
+async def waiting_bytes(
+    connection: Connection, collection: CollectionId | None = None
+) -> dict[str, int]:
+    """By embedder, the bytes of the documents that wait or are in work."""
+    cursor = await connection.execute(SQL["waiting_bytes"], {"collection": collection})
+    return {embedder: int(count) for embedder, count in await cursor.fetchall()}
 
 
 async def forget_done(connection: Connection) -> None:
@@ -155,7 +193,8 @@ def new_worker() -> str:
     return f"{_machine()}/{os.getpid()}/{_start_of(os.getpid())}/{next(_numbers)}"
 
 
-def _is_dead(worker: str) -> bool:
+def is_dead(worker: str) -> bool:
+    """Whether a worker of this machine is gone; of other machines nothing is known."""
     if not worker.startswith(f"{_machine()}/"):
         return False
     _, pid_text, start, _ = worker.rsplit("/", 3)

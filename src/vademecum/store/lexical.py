@@ -1,8 +1,10 @@
-"""The lexical index: the saturated term frequencies of each chunk, as BM25 wants them.
+"""The lexical index: for each term the chunks that hold it, with what BM25 wants to know of them.
 
-BM25 of Robertson & Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond" (2009),
-in the form that Lucene uses: score = Σ idf(t) · tf / (tf + k1 · (1 - b + b · length / average)).
-The part after idf is stored, the idf is the query's.
+Chunks of a collection are numbered in the order they are written. What is written together is a
+segment, a range of numbers; a term has one row of packed postings for each segment. Newer segments
+are merged as they grow in number, so that a query reads few rows; chunks that are gone are listed
+with their segment until it is merged (after Lucene's segments; the tables are explained in
+migrations/0023_postings.sql).
 """
 
 from collections.abc import Collection as Ids
@@ -11,19 +13,19 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from pgvector import SparseVector
 
 from vademecum.store.db import Connection
 from vademecum.store.sql import SQL
 from vademecum.types import ChunkId, CollectionId, DocumentId
 
-K1 = 1.2
-B = 0.75
-DIMENSIONS = 1_000_000_000
-"""Of the sparse vectors: the largest that pgvector takes."""
-PIVOT_TOLERANCE = 0.02
-"""Weights are made again when the average length has moved by this share."""
-REWEIGH_ROWS = 2000
+POSTING = np.dtype(
+    [("number", ">i4"), ("document", ">i4"), ("frequency", ">i2"), ("length", ">i2")]
+)
+"""An entry of a term's row: a chunk that holds it."""
+NUMBER = np.dtype(">i4")
+"""Of a chunk that is gone."""
+MOST = 32767
+"""The largest frequency and length that an entry holds; more count as so many."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +41,27 @@ class Postings:
     @property
     def length(self) -> int:
         return sum(self.frequencies.values())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TermPostings:
+    """A term of a collection, and all chunks that hold it."""
+
+    id: int
+    term: str
+    chunk_count: int
+    entries: NDArray[np.void]
+    """Of type POSTING, shape (chunks,)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Statistics:
+    """Of a collection."""
+
+    chunk_count: int
+    average_length: float
+    next_number: int
+    """What is written later has this number, or a larger one."""
 
 
 class Lexicon:
@@ -62,108 +85,132 @@ class Lexicon:
         return known
 
 
-def saturated(
-    frequencies: NDArray[np.float64], length: float, average: float
-) -> NDArray[np.float64]:
-    """tf / (tf + k1 · (1 - b + b · length / average)), each in [0, 1)."""
-    return frequencies / (frequencies + _norm(length, average))
-
-
-def _norm(length: float, average: float) -> float:
-    return K1 * (1 - B + B * length / average)
-
-
 async def insert(
     connection: Connection,
     collection: CollectionId,
     rows: Sequence[Postings],
     ids: Mapping[str, int],
 ) -> None:
-    """Postings of new chunks; call inside the transaction that writes the chunks.
-
-    Locks the statistics of the collection, so that the weights are made with the pivot in force.
-    """
+    """Postings of new chunks, a segment; call inside the transaction that writes the chunks."""
     if not rows:
         return
-    pivot = await _locked_pivot(connection, collection)
-    if pivot is None:
-        pivot = max(1.0, sum(row.length for row in rows) / len(rows))
-        await connection.execute(
-            SQL["set_lexical_pivot"], {"collection": collection, "pivot": pivot}
-        )
+    cursor = await connection.execute(
+        SQL["number_chunks"], {"collection": collection, "chunks": len(rows)}
+    )
+    numbered = await cursor.fetchone()
+    assert numbered is not None
+    first = int(numbered[0])
     async with connection.cursor() as cursor, cursor.copy(SQL["copy_chunk_terms"]) as copy:
-        copy.set_types(["uuid", "int4", "int4", "int4", "int4[]", "sparsevec", "bytea"])
-        for row in rows:
+        copy.set_types(["uuid", "int4", "int4", "int4", "int4", "int4[]", "int2[]", "bytea"])
+        for number, row in enumerate(rows, first):
             pairs = sorted((ids[term], count) for term, count in row.frequencies.items())
-            term_ids = [pair[0] for pair in pairs]
-            counts = np.array([pair[1] for pair in pairs], dtype=np.float64)
-            weights = saturated(counts, row.length, pivot)
             await copy.write_row(
                 (
                     row.chunk_id,
                     row.document_id,
                     collection,
+                    number,
                     row.length,
-                    term_ids,
-                    _sparse(term_ids, weights),
+                    [term for term, _ in pairs],
+                    [min(count, MOST) for _, count in pairs],
                     np.array([ids[term] for term in row.sequence], dtype="<i4").tobytes(),
                 )
             )
+    await _pack(connection, collection, first, first + len(rows))
 
 
 async def delete(connection: Connection, chunks: Ids[ChunkId]) -> None:
     await connection.execute(SQL["delete_chunk_terms"], {"chunks": list(chunks)})
 
 
-async def reweigh(
-    connection: Connection, collection: CollectionId, *, tolerance: float = PIVOT_TOLERANCE
-) -> bool:
-    """Make the weights again where the average length has moved away from the pivot.
+async def merge(connection: Connection, collection: CollectionId) -> bool:
+    """Make one segment of the newest ones, where these are too many; whether it had to.
 
-    Frequencies follow from the stored weights, so no text is read. Answers whether it had to.
+    Searches go on meanwhile, other writers of the collection wait.
     """
     async with connection.transaction():
-        pivot = await _locked_pivot(connection, collection)
-        cursor = await connection.execute(SQL["lexical_average"], {"collection": collection})
-        row = await cursor.fetchone()
-        average = row[0] if row else None
-        if pivot is None or average is None or abs(average / pivot - 1) <= tolerance:
+        await connection.execute(SQL["lock_lexical_statistics"], {"collection": collection})
+        cursor = await connection.execute(SQL["segments"], {"collection": collection})
+        segments = [Segment(*row) for row in await cursor.fetchall()]
+        due = to_merge(segments)
+        if not due:
             return False
-        async with connection.cursor(name="reweigh", binary=True) as rows:
-            await rows.execute(SQL["lexical_weights"], {"collection": collection})
-            while batch := await rows.fetchmany(REWEIGH_ROWS):
-                await _rewrite(connection, batch, pivot, average)
-        await connection.execute(
-            SQL["set_lexical_pivot"], {"collection": collection, "pivot": average}
-        )
+        first, after = due[0].first, due[-1].after
+        values = {"collection": collection, "first": first, "after": after}
+        await connection.execute(SQL["drop_segments"], values)
+        await _pack(connection, collection, first, after)
     return True
 
 
-async def _rewrite(
-    connection: Connection,
-    batch: Sequence[tuple[ChunkId, int, SparseVector]],
-    pivot: float,
-    average: float,
-) -> None:
-    updates = []
-    for chunk, length, vector in batch:
-        old = np.asarray(vector.values(), dtype=np.float64)
-        frequencies = np.rint(old * _norm(length, pivot) / (1 - old))
-        weights = saturated(frequencies, length, average)
-        ids = [index + 1 for index in vector.indices()]
-        updates.append({"chunk": chunk, "weights": _sparse(ids, weights)})
-    async with connection.cursor() as cursor:
-        await cursor.executemany(SQL["update_lexical_weights"], updates)
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """Chunks that were written, or merged, together."""
+
+    first: int
+    after: int
+    chunks: int
+    left: int
+    """Of the chunks, those that still are."""
 
 
-async def _locked_pivot(connection: Connection, collection: CollectionId) -> float | None:
-    cursor = await connection.execute(SQL["lock_lexical_statistics"], {"collection": collection})
-    row = await cursor.fetchone()
-    return row[0] if row else None
+def to_merge(segments: Sequence[Segment]) -> Sequence[Segment]:
+    """The newest segments, from the first on that is no larger than all newer ones together, or of
+    whose chunks half are gone.
+
+    What remains are at most log2(n) segments, and a chunk is merged about as often (the logarithmic
+    method, Bentley & Saxe 1980).
+    """
+    start, newer = len(segments), 0
+    for place in reversed(range(len(segments))):
+        segment = segments[place]
+        if segment.left <= newer or 2 * segment.left <= segment.chunks:
+            start = place
+        newer += segment.left
+    return segments[start:]
 
 
-def _sparse(ids: Sequence[int], weights: NDArray[np.float64]) -> SparseVector:
-    """pgvector counts from 1, its Python class from 0."""
-    return SparseVector(
-        {term - 1: weight for term, weight in zip(ids, weights.tolist(), strict=True)}, DIMENSIONS
+async def _pack(connection: Connection, collection: CollectionId, first: int, after: int) -> None:
+    values = {"collection": collection, "first": first, "after": after}
+    await connection.execute(SQL["pack_postings"], values)
+    await connection.execute(SQL["add_segment"], values)
+
+
+async def postings(
+    connection: Connection, collection: CollectionId, terms: Iterable[str]
+) -> tuple[Statistics, list[TermPostings]] | None:
+    """Those of the terms that the collection holds, rarest first; None where there is none."""
+    cursor = connection.cursor(binary=True)
+    await cursor.execute(SQL["postings"], {"collection": collection, "terms": list(terms)})
+    rows = await cursor.fetchall()
+    if not rows:
+        return None
+    packed: dict[str, list[NDArray[np.void]]] = {}
+    about: dict[str, tuple[int, int]] = {}
+    for term, term_id, chunks, entries, dropped, *_ in rows:
+        found = np.frombuffer(entries, POSTING)
+        if dropped:
+            found = found[~np.isin(found["number"], np.frombuffer(dropped, NUMBER))]
+        packed.setdefault(term, []).append(found)
+        about[term] = (term_id, chunks)
+    chunk_count, average_length, next_number = rows[0][5:]
+    statistics = Statistics(
+        chunk_count=chunk_count, average_length=average_length, next_number=next_number
     )
+    return statistics, [
+        TermPostings(
+            id=term_id, term=term, chunk_count=chunks, entries=np.concatenate(packed[term])
+        )
+        for term, (term_id, chunks) in about.items()
+    ]
+
+
+async def chunks_of(
+    connection: Connection, collection: CollectionId, numbers: Sequence[int], *, sequences: bool
+) -> dict[int, tuple[ChunkId, bytes | None]]:
+    """Id, and where wanted the sequence of terms, of those of the chunks that exist."""
+    cursor = connection.cursor(binary=True)
+    await cursor.execute(
+        SQL["numbered_chunks"],
+        {"collection": collection, "numbers": list(numbers), "sequences": sequences},
+    )
+    return {number: (chunk, sequence) for number, chunk, sequence in await cursor.fetchall()}

@@ -1,8 +1,8 @@
 -- name: chunk_ids_of_documents
-SELECT id FROM document_chunks WHERE document_id = ANY (%(documents)s);
+SELECT id, document_id FROM document_chunks WHERE document_id = ANY (%(documents)s);
 
 -- name: delete_chunks
-DELETE FROM document_chunks WHERE id = ANY (%(chunks)s);
+DELETE FROM document_chunks WHERE id = ANY (%(chunks)b);
 
 -- name: upsert_chunk
 -- A chunk whose text is as before keeps its row, and with it its vectors.
@@ -26,8 +26,24 @@ ON CONFLICT (id) DO UPDATE
 -- Chunks with what a reader is shown of their documents.
 SELECT k.id, k.document_id, c.name AS collection, d.path, d.url, k.title, k.heading_path,
        k.section_id, k.chunk_index AS ordinal, k.content AS text, k.topic, k.keywords,
-       k.token_count, k.previous_id, k.next_id
+       k.token_count, k.previous_id, k.next_id, d.facets
   FROM document_chunks k
   JOIN crawled_documents d ON d.id = k.document_id
   JOIN collections c ON c.id = k.collection_id
- WHERE k.collection_id = %(collection)s AND k.id = ANY (%(chunks)s);
+ WHERE k.collection_id = %(collection)s AND k.id = ANY (%(chunks)b);
+
+-- name: draw_chunks
+-- Chunks of one collection in an order that only the seed and their content decide.
+SELECT k.id, k.document_id, c.name AS collection, d.path, d.url, k.title, k.heading_path,
+       k.section_id, k.chunk_index AS ordinal, k.content AS text, k.topic, k.keywords,
+       k.token_count, k.previous_id, k.next_id, d.facets
+  FROM document_chunks k
+  JOIN crawled_documents d ON d.id = k.document_id
+  JOIN collections c ON c.id = k.collection_id
+ WHERE k.collection_id = %(collection)s
+ ORDER BY md5(%(seed)s::text || k.id::text), k.id
+ LIMIT %(limit)s;
+
+-- name: documents_of_chunks
+SELECT id, document_id FROM document_chunks
+ WHERE collection_id = %(collection)s AND id = ANY (%(chunks)s);

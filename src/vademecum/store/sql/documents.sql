@@ -16,9 +16,11 @@ SELECT EXISTS (SELECT FROM crawled_documents
 
 -- name: insert_document
 INSERT INTO crawled_documents (collection_id, path, url, file_path, title, format, content,
-                               content_hash, source_hash, metadata, last_modified_at)
+                               content_hash, source_hash, metadata, last_modified_at,
+                               run_id)
 VALUES (%(collection)s, %(path)s, %(url)s, %(file_path)s, %(title)s, %(format)s, %(content)s,
-        %(content_hash)s, %(source_hash)s, %(metadata)s, %(modified_at)s)
+        %(content_hash)s, %(source_hash)s, %(metadata)s, %(modified_at)s,
+        %(run)s)
 RETURNING id;
 
 -- name: update_document
@@ -27,7 +29,8 @@ UPDATE crawled_documents
        title = %(title)s, format = %(format)s, content = %(content)s,
        content_hash = %(content_hash)s, source_hash = %(source_hash)s, metadata = %(metadata)s,
        last_modified_at = %(modified_at)s, last_fetched_at = now(), updated_at = now(),
-       needs_processing = true, recipe = CASE WHEN NOT %(force)s THEN recipe END
+       needs_processing = true, recipe = CASE WHEN NOT %(force)s THEN recipe END,
+       run_id = coalesce(%(run)s, run_id)
  WHERE id = %(id)s;
 
 -- name: touch_document
@@ -39,20 +42,31 @@ UPDATE crawled_documents
 -- name: touch_documents
 UPDATE crawled_documents SET last_fetched_at = now() WHERE id = ANY (%(ids)s);
 
+-- name: lock_to_delete
+-- Until the deletion is through no worker swaps their chunks, so that what goes can be counted.
+SELECT id FROM crawled_documents WHERE id = ANY (%(ids)s) ORDER BY id FOR UPDATE;
+
 -- name: delete_documents
 DELETE FROM crawled_documents WHERE id = ANY (%(ids)s);
 
 -- name: files_below
 -- What is stored of the files of a folder.
-SELECT id, file_path, source_hash, recipe, needs_processing
+SELECT id, file_path, source_hash, recipe, needs_processing, run_id
   FROM crawled_documents
  WHERE collection_id = %(collection)s AND starts_with(file_path, %(folder)s);
 
+-- name: documents_elsewhere
+-- What a collection holds that is not of a folder.
+SELECT id FROM crawled_documents
+ WHERE collection_id = %(collection)s
+   AND (file_path IS NULL OR NOT starts_with(file_path, %(folder)s));
+
 -- name: document_contents
 -- What a worker needs to split documents; `path` and `title` as they are now.
-SELECT d.id, d.collection_id, c.name AS collection, c.profile, c.embedder, d.path, d.url,
-       d.title, d.format, d.content AS text, d.content_hash, d.recipe, d.source_hash, d.metadata,
-       d.updated_at
+SELECT d.id, d.collection_id, c.name AS collection, c.profile, c.declaration,
+       coalesce(c.next_embedder, c.embedder) AS embedder, c.embedder AS serving_embedder,
+       d.path, d.url, d.title, d.format, d.content AS text, d.content_hash, d.recipe,
+       d.source_hash, d.metadata, d.updated_at
   FROM crawled_documents d JOIN collections c ON c.id = d.collection_id
  WHERE d.id = ANY (%(ids)s)
  ORDER BY d.id;
@@ -67,7 +81,10 @@ SELECT d.id
    FOR UPDATE OF d;
 
 -- name: documents_processed
-UPDATE crawled_documents SET needs_processing = false, recipe = %(recipe)s WHERE id = ANY (%(ids)s);
+UPDATE crawled_documents d
+   SET needs_processing = false, recipe = %(recipe)s, facets = w.facets
+  FROM unnest(%(ids)s::integer[], %(facets)s::jsonb[]) AS w (id, facets)
+ WHERE d.id = w.id;
 
 -- name: documents_to_reprocess
 -- Documents of a collection whose chunks another recipe made, or all of them.
@@ -82,3 +99,8 @@ SELECT path FROM crawled_documents WHERE id = %(document)s;
 -- name: forget_recipe
 UPDATE crawled_documents SET recipe = NULL, needs_processing = true, updated_at = now()
  WHERE id = ANY (%(ids)s);
+
+-- name: documents_holding
+-- The index finds those that hold the words in any collection, the best filter first.
+SELECT id FROM crawled_documents
+ WHERE collection_id = %(collection)s AND content_tsv @@ plainto_tsquery('english', %(words)s);

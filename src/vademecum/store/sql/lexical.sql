@@ -10,38 +10,69 @@ ON CONFLICT (collection_id, term) DO NOTHING;
 SELECT term, id FROM terms WHERE collection_id = %(collection)s AND term = ANY (%(terms)s);
 
 -- name: lock_lexical_statistics
-SELECT pivot FROM lexical_statistics WHERE collection_id = %(collection)s FOR UPDATE;
+SELECT FROM lexical_statistics WHERE collection_id = %(collection)s FOR UPDATE;
 
--- name: lexical_average
-SELECT total_length / nullif(chunk_count, 0) FROM lexical_statistics
- WHERE collection_id = %(collection)s;
-
--- name: set_lexical_pivot
-UPDATE lexical_statistics SET pivot = %(pivot)s WHERE collection_id = %(collection)s;
+-- name: number_chunks
+-- The first of so many numbers for new chunks. Other writers wait until this one has committed.
+UPDATE lexical_statistics SET next_number = next_number + %(chunks)s
+ WHERE collection_id = %(collection)s
+RETURNING next_number - %(chunks)s;
 
 -- name: copy_chunk_terms
-COPY chunk_terms (chunk_id, document_id, collection_id, length, term_ids, weights, sequence)
+COPY chunk_terms (chunk_id, document_id, collection_id, number, length, term_ids, frequencies,
+                  sequence)
 FROM STDIN (FORMAT BINARY);
 
 -- name: delete_chunk_terms
 DELETE FROM chunk_terms WHERE chunk_id = ANY (%(chunks)s);
 
--- name: lexical_weights
-SELECT chunk_id, length, weights FROM chunk_terms WHERE collection_id = %(collection)s;
+-- name: segments
+-- A number of a chunk that is gone takes four bytes.
+SELECT first, after, chunks, chunks - length(dropped) / 4 FROM segments
+ WHERE collection_id = %(collection)s ORDER BY first;
 
--- name: update_lexical_weights
-UPDATE chunk_terms SET weights = %(weights)s WHERE chunk_id = %(chunk)s;
+-- name: drop_segments
+WITH gone AS (
+    DELETE FROM segments
+     WHERE collection_id = %(collection)s AND first >= %(first)s AND first < %(after)s
+)
+DELETE FROM postings p USING terms t
+ WHERE t.collection_id = %(collection)s AND p.term_id = t.id
+   AND p.first >= %(first)s AND p.first < %(after)s;
+
+-- name: pack_postings
+INSERT INTO postings (term_id, first, entries)
+SELECT u.term_id, %(first)s,
+       string_agg(int4send(t.number) || int4send(t.document_id) || int2send(u.frequency)
+                  || int2send(least(t.length, 32767)::smallint), ''::bytea ORDER BY t.number)
+  FROM chunk_terms t, unnest(t.term_ids, t.frequencies) AS u (term_id, frequency)
+ WHERE t.collection_id = %(collection)s AND t.number >= %(first)s AND t.number < %(after)s
+ GROUP BY u.term_id;
+
+-- name: add_segment
+INSERT INTO segments (collection_id, first, after, chunks)
+SELECT %(collection)s, %(first)s, %(after)s, count(*) FROM chunk_terms
+ WHERE collection_id = %(collection)s AND number >= %(first)s AND number < %(after)s
+HAVING count(*) > 0;
 
 -- name: known_terms
--- The terms of a query that the collection holds, with what their weights follow from.
+-- The terms of a question that the collection holds, with what their weights follow from.
 SELECT t.term, t.id, t.chunk_count, s.chunk_count AS chunks
   FROM terms t JOIN lexical_statistics s ON s.collection_id = t.collection_id
  WHERE t.collection_id = %(collection)s AND t.term = ANY (%(terms)s) AND t.chunk_count > 0
  ORDER BY t.chunk_count, t.id;
 
--- name: lexical_hits
--- Chunks by BM25, best first; see the function for how it stays exact.
-SELECT chunk_id, document_id, score
-  FROM lexical_hits(%(ids)s::integer[], %(weights)s::real[], %(chunks)s::integer[],
-                    %(keyword)s::text, %(limit)s::integer, %(exact)s::integer,
-                    %(ceiling)s::integer);
+-- name: postings
+-- What a query's terms are weighted and scored with, rarest first.
+SELECT t.term, t.id, t.chunk_count, p.entries, g.dropped,
+       s.chunk_count AS chunks, s.total_length / s.chunk_count AS average_length, s.next_number
+  FROM lexical_statistics s
+  JOIN terms t ON t.collection_id = s.collection_id
+  JOIN postings p ON p.term_id = t.id
+  JOIN segments g ON g.collection_id = s.collection_id AND g.first = p.first
+ WHERE s.collection_id = %(collection)s AND t.term = ANY (%(terms)s) AND t.chunk_count > 0
+ ORDER BY t.chunk_count, t.term, p.first;
+
+-- name: numbered_chunks
+SELECT number, chunk_id, CASE WHEN %(sequences)s THEN sequence END
+  FROM chunk_terms WHERE collection_id = %(collection)s AND number = ANY (%(numbers)s);
