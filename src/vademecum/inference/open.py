@@ -1,15 +1,26 @@
 """From the setting `provider:model` to the embedder it names."""
 
+import math
 from pathlib import Path
 
 from vademecum.errors import BadSetting
 from vademecum.inference.embedder import Embedder
 from vademecum.inference.weights import MODEL
+from vademecum.settings import OLLAMA_URL, OPENAI_URL
 
-KNOWN = (f"local:{MODEL}", "local:/path/to/folder", "none")
+KNOWN = (f"local:{MODEL}", "local:/path/to/folder", "ollama:MODEL", "openai:MODEL", "none")
 
 
-def open_embedder(setting: str, *, home: Path, threads: int = 0) -> Embedder | None:
+def open_embedder(
+    setting: str,
+    *,
+    home: Path,
+    threads: int = 0,
+    ollama_url: str = OLLAMA_URL,
+    openai_url: str = OPENAI_URL,
+    openai_key: str | None = None,
+    max_cost: float = math.inf,
+) -> Embedder | None:
     """The embedder that `setting` names; None for `none`, which is lexical search only.
 
     Cheap: nothing is loaded before the first text. Raises BadSetting.
@@ -17,6 +28,14 @@ def open_embedder(setting: str, *, home: Path, threads: int = 0) -> Embedder | N
     if setting == "none":
         return None
     provider, _, model = setting.partition(":")
+    if provider == "ollama" and model:
+        from vademecum.inference.ollama import OllamaEmbedder
+
+        return OllamaEmbedder(model, url=ollama_url)
+    if provider == "openai" and model:
+        from vademecum.inference.openai import OpenAIEmbedder
+
+        return OpenAIEmbedder(model, url=openai_url, key=openai_key, cap=max_cost)
     folder = Path(model).expanduser()
     if provider != "local" or not (model == MODEL or folder.is_absolute()):
         raise BadSetting(

@@ -1,50 +1,61 @@
 """Candidates: every chunk of the documents worth a closer look, as both retrievers see it."""
 
-from collections.abc import Collection as Ids
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from pgvector import HalfVector, SparseVector
+from pgvector import HalfVector
 from psycopg import sql
 
-from vademecum.search.lexical import WeightedTerms, calibrated
+from vademecum.search.lexical import Matches, calibrated
 from vademecum.store import embeddings
 from vademecum.store.db import Connection
-from vademecum.store.lexical import DIMENSIONS
-from vademecum.types import ChunkId, CollectionId, DocumentId, SpaceId, Vector
+from vademecum.types import ChunkId, CollectionId, DocumentId, Scored, SpaceId, Vector
 
-CHUNKS_PER_DOCUMENT = 20
+CHUNKS_PER_DOCUMENT = 12
 """Of a longer document only so many, and those that were found: a book should not slow down every
 search."""
-SEQUENCES = 64
-"""Chunks that are looked through for pairs of words: the best by BM25."""
-
-SCORES = """
-WITH scored AS MATERIALIZED (
-    SELECT t.chunk_id, t.document_id, -(t.weights <#> %(query)s) AS bm25
+# The first chunks of each document, in the order of their ids, and those that were found.
+TAKEN = """
+WITH firsts AS MATERIALIZED (
+    SELECT t.*
       FROM unnest(%(documents)s::integer[]) AS wanted (id),
-           LATERAL (SELECT * FROM chunk_terms
+           LATERAL (SELECT chunk_id, document_id, number FROM chunk_terms
                      WHERE document_id = wanted.id AND collection_id = %(collection)s
-                     LIMIT %(chunks_per_document)s) t
-    UNION
-    SELECT t.chunk_id, t.document_id, -(t.weights <#> %(query)s)
-      FROM chunk_terms t
-     WHERE t.chunk_id = ANY (%(found)s) AND t.document_id = ANY (%(documents)s)
-       AND t.collection_id = %(collection)s
-), best AS (
-    SELECT b.chunk_id, t.sequence
-      FROM (SELECT chunk_id FROM scored ORDER BY bm25 DESC, chunk_id LIMIT %(sequences)s) b
-      JOIN chunk_terms t ON t.chunk_id = b.chunk_id
+                     ORDER BY chunk_id LIMIT %(chunks_per_document)s) t
+), others AS MATERIALIZED (
+    SELECT t.*
+      FROM unnest(%(found)b::uuid[]) AS found (id),
+           LATERAL (SELECT chunk_id, document_id, number FROM chunk_terms
+                     WHERE chunk_id = found.id AND collection_id = %(collection)s LIMIT 1) t
+     WHERE t.chunk_id NOT IN (SELECT chunk_id FROM firsts)
+), taken AS (
+    SELECT * FROM firsts UNION ALL SELECT * FROM others
 )
-SELECT s.chunk_id, s.document_id, s.bm25, b.sequence, {similarity}
-  FROM scored s LEFT JOIN best b ON b.chunk_id = s.chunk_id {vectors}
- ORDER BY s.chunk_id
 """
 
-VECTORS = """
-  LEFT JOIN LATERAL (SELECT 1 - min(embedding <=> %(vector)s) AS similarity
-                       FROM {table} WHERE chunk_id = s.chunk_id) e ON true
+LEXICAL = "SELECT chunk_id, document_id, number, NULL FROM taken ORDER BY chunk_id"
+
+# An index holds the vectors of a document in the order of its chunks' ids: those of its first
+# chunks are read in a row.
+HYBRID = """
+, similarities AS (
+    SELECT e.*
+      FROM (SELECT document_id, (array_agg(chunk_id ORDER BY chunk_id DESC))[1] AS last
+              FROM firsts GROUP BY document_id) d,
+           LATERAL (SELECT chunk_id, 1 - min(embedding <=> %(vector)s) AS similarity
+                      FROM {table}
+                     WHERE document_id = d.document_id AND chunk_id <= d.last
+                     GROUP BY chunk_id) e
+    UNION ALL
+    SELECT o.chunk_id, e.similarity
+      FROM others o,
+           LATERAL (SELECT 1 - min(embedding <=> %(vector)s) AS similarity
+                      FROM {table} WHERE chunk_id = o.chunk_id) e
+)
+SELECT chunk_id, document_id, number, similarity
+  FROM taken LEFT JOIN similarities USING (chunk_id) ORDER BY chunk_id
 """
 
 
@@ -60,6 +71,8 @@ class Candidates:
     """BM25 and pairs of words, as a share of the most that a chunk could score for the query."""
     dense: NDArray[np.float64]
     """Cosine similarity of the best window; 0 for a chunk without vectors."""
+    outdated: bool
+    """Whether some were written after the words were looked up, so that `bm25` is 0."""
 
     def __len__(self) -> int:
         return len(self.chunks)
@@ -69,39 +82,39 @@ async def candidates(
     connection: Connection,
     *,
     collection: CollectionId,
-    documents: Ids[DocumentId],
-    found: Ids[ChunkId],
-    terms: WeightedTerms | None,
+    documents: Collection[DocumentId],
+    found: Iterable[Scored],
+    matches: Matches | None,
+    sequences: Mapping[int, bytes],
     vector: Vector | None,
     space: SpaceId | None,
 ) -> Candidates:
     """The chunks of documents with both scores; of very long documents those found in any case."""
-    dense = vector is not None and space is not None
-    statement = sql.SQL(SCORES).format(
-        similarity=sql.SQL("e.similarity" if dense else "NULL"),
-        vectors=sql.SQL(VECTORS).format(table=sql.Identifier(embeddings.table(space)))
-        if space is not None and dense
-        else sql.SQL(""),
-    )
+    statement = sql.SQL(TAKEN + LEXICAL).format()
+    if vector is not None and space is not None:
+        statement = sql.SQL(TAKEN + HYBRID).format(table=sql.Identifier(embeddings.table(space)))
     cursor = connection.cursor(binary=True)
     await cursor.execute(
         statement,
         {
-            "query": terms.vector if terms else SparseVector({}, DIMENSIONS),
             "vector": HalfVector(vector) if vector is not None else None,
             "documents": list(documents),
             "collection": collection,
-            "found": list(found),
+            "found": list({s.chunk_id for s in found if s.document_id in documents}),
             "chunks_per_document": CHUNKS_PER_DOCUMENT,
-            "sequences": SEQUENCES if terms and terms.pairs else 0,
         },
     )
     rows = await cursor.fetchall()
-    bm25 = np.array([row[2] for row in rows], dtype=np.float64)
+    chunks = [row[0] for row in rows]
+    numbers = [row[2] for row in rows]
+    bm25 = matches.scores(numbers) if matches else np.zeros(len(rows))
     return Candidates(
-        chunks=[row[0] for row in rows],
+        chunks=chunks,
         documents=np.array([row[1] for row in rows], dtype=np.int64),
         bm25=bm25,
-        lexical=calibrated(terms, bm25, [row[3] or b"" for row in rows]) if terms else bm25,
-        dense=np.array([row[4] or 0.0 for row in rows], dtype=np.float64),
+        lexical=calibrated(matches, bm25, [sequences.get(number, b"") for number in numbers])
+        if matches
+        else bm25,
+        dense=np.array([row[3] or 0.0 for row in rows], dtype=np.float64),
+        outdated=matches is not None and max(numbers, default=0) >= matches.next_number,
     )

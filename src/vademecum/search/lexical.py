@@ -1,52 +1,80 @@
-"""The words of a query to the chunks that hold them, by BM25, and by which words stand together."""
+"""The words of a query to the chunks that hold them, by BM25, and by which words stand together.
+
+BM25 of Robertson & Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond" (2009),
+in the form that Lucene uses: score = Σ idf(t) · tf / (tf + k1 · (1 - b + b · length / average)).
+Every posting of every word is scored: exact, and faster than choosing among them.
+"""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection as Ids
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
-from pgvector import SparseVector
 
 from vademecum.search.terms import query_terms, term_sequence
+from vademecum.store import lexical
 from vademecum.store.db import Connection
-from vademecum.store.lexical import DIMENSIONS
-from vademecum.store.sql import SQL
-from vademecum.types import CollectionId, Scored
+from vademecum.types import CollectionId, DocumentId, Scored
 
-POSTINGS_CEILING = 20_000
-"""Postings of the rarest terms that are scored at most; see the SQL function `lexical_hits`."""
+K1 = 1.2
+B = 0.75
 PAIR_WEIGHT = 0.1
 """What a pair of query words that stand together counts, beside what the words count alone.
 Measured: docs/decisions/0006-fusion.md."""
 
+MOST_EQUALS = 500
+"""Chunks that score as the last one of a ranking, of which the ids are looked at."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WeightedTerms:
-    """The terms of a query that a collection knows, rarest first."""
+class Matches:
+    """The chunks that hold a word of the query, by number; arrays of shape (chunks,)."""
 
-    ids: list[int]
-    weights: list[float]
-    """Inverse document frequency times occurrences in the query."""
-    chunks: list[int]
-    """How many chunks hold each term."""
-    pairs: list[tuple[int, int]]
+    numbers: NDArray[np.int64]
+    documents: NDArray[np.int64]
+    bm25: NDArray[np.float64]
+    bound: float
+    """No chunk scores this much: a saturated frequency is below 1."""
+    pairs: Sequence[tuple[int, int]]
     """Ids of known terms that stand together in the query."""
     collection_chunks: int
+    next_number: int
+    """Chunks written since have this number, or a larger one, and may hold the words too."""
 
-    @property
-    def bound(self) -> float:
-        """No chunk scores this much: a saturated frequency is below 1."""
-        return sum(self.weights)
+    def best(self, limit: int) -> NDArray[np.intp]:
+        """Where the best of them stand, and those that equal the last, in the order written."""
+        if limit >= len(self.bm25):
+            return np.arange(len(self.bm25))
+        last = np.partition(self.bm25, -limit)[-limit]
+        places = np.flatnonzero(self.bm25 >= last)
+        if len(places) > limit + MOST_EQUALS:
+            places = places[np.lexsort((places, -self.bm25[places]))][: limit + MOST_EQUALS]
+        return places
 
-    @property
-    def vector(self) -> SparseVector:
-        """What a chunk's weights are multiplied with for its score."""
-        return SparseVector(
-            {term - 1: weight for term, weight in zip(self.ids, self.weights, strict=True)},
-            DIMENSIONS,
+    def scores(self, numbers: Sequence[int]) -> NDArray[np.float64]:
+        """Of chunks by number; 0 for one that holds no word of the query."""
+        if not len(self.numbers):
+            return np.zeros(len(numbers))
+        wanted = np.asarray(numbers, dtype=np.int64)
+        places = np.minimum(np.searchsorted(self.numbers, wanted), len(self.numbers) - 1)
+        scores: NDArray[np.float64] = np.where(
+            self.numbers[places] == wanted, self.bm25[places], 0.0
         )
+        return scores
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LexicalRanking:
+    """The best matches, best first, and their terms in order."""
+
+    hits: Sequence[Scored]
+    sequences: Mapping[int, bytes]
+    """By the number of the chunk."""
+    outdated: bool
+    """Whether some of the best were written anew, or deleted, since they were looked up."""
 
 
 def inverse_document_frequency(chunks: int, holding: int) -> float:
@@ -54,61 +82,91 @@ def inverse_document_frequency(chunks: int, holding: int) -> float:
     return math.log(1 + (chunks - holding + 0.5) / (holding + 0.5))
 
 
-async def weighted_terms(
-    connection: Connection, collection: CollectionId, text: str
-) -> WeightedTerms | None:
-    """The known terms of a query; None where there is none."""
-    counts = query_terms(text)
-    cursor = await connection.execute(
-        SQL["known_terms"], {"collection": collection, "terms": list(counts)}
-    )
-    rows = await cursor.fetchall()
-    if not rows:
-        return None
-    known = {term: term_id for term, term_id, _, _ in rows}
-    sequence = pairwise(known.get(term) for term in term_sequence(text))
-    return WeightedTerms(
-        ids=list(known.values()),
-        weights=[
-            counts[term] * inverse_document_frequency(chunks, holding)
-            for term, _, holding, chunks in rows
-        ],
-        chunks=[holding for _, _, holding, _ in rows],
-        pairs=list(dict.fromkeys((a, b) for a, b in sequence if a is not None and b is not None)),
-        collection_chunks=rows[0][3],
-    )
-
-
-async def lexical_hits(
+async def matches(
     connection: Connection,
-    query: WeightedTerms,
+    collection: CollectionId,
+    text: str,
     *,
-    limit: int,
-    exact: int | None = None,
-    keyword: str | None = None,
-    ceiling: int = POSTINGS_CEILING,
-) -> list[Scored]:
-    """The chunks that match best, best first; the first `exact` of them are surely the best."""
-    cursor = await connection.execute(
-        SQL["lexical_hits"],
-        {
-            "ids": query.ids,
-            "weights": query.weights,
-            "chunks": query.chunks,
-            "keyword": keyword,
-            "limit": limit,
-            "exact": min(limit, exact or limit),
-            "ceiling": ceiling,
-        },
-    )
-    return [
-        Scored(chunk_id=chunk, document_id=document, score=score)
-        for chunk, document, score in await cursor.fetchall()
+    documents: Ids[DocumentId] | None = None,
+) -> Matches | None:
+    """All chunks that hold a word of the query, of all documents or of some; None where the
+    collection knows none of its words."""
+    counts = query_terms(text)
+    found = await lexical.postings(connection, collection, counts)
+    if found is None:
+        return None
+    statistics, terms = found
+    weights = [
+        counts[term.term] * inverse_document_frequency(statistics.chunk_count, term.chunk_count)
+        for term in terms
     ]
+    entries = np.concatenate([term.entries for term in terms])
+    shares = np.repeat(weights, [len(term.entries) for term in terms])
+    if documents is not None:
+        let_through = np.isin(entries["document"], np.fromiter(documents, np.int64))
+        entries, shares = entries[let_through], shares[let_through]
+    length = entries["length"].astype(np.float64)
+    numbers, first, bm25 = _sums(
+        entries["number"].astype(np.int64),
+        shares * saturated(entries["frequency"].astype(np.float64), length, statistics),
+    )
+    known = {term.term: term.id for term in terms}
+    sequence = pairwise(known.get(term) for term in term_sequence(text))
+    return Matches(
+        numbers=numbers,
+        documents=entries["document"].astype(np.int64)[first],
+        bm25=bm25,
+        bound=sum(weights),
+        pairs=list(dict.fromkeys((a, b) for a, b in sequence if a is not None and b is not None)),
+        collection_chunks=statistics.chunk_count,
+        next_number=statistics.next_number,
+    )
+
+
+def saturated(
+    frequencies: NDArray[np.float64], length: NDArray[np.float64], statistics: lexical.Statistics
+) -> NDArray[np.float64]:
+    """tf / (tf + k1 · (1 - b + b · length / average)), each in [0, 1)."""
+    return frequencies / (frequencies + K1 * (1 - B + B * length / statistics.average_length))
+
+
+def _sums(
+    keys: NDArray[np.int64], values: NDArray[np.float64]
+) -> tuple[NDArray[np.int64], NDArray[np.intp], NDArray[np.float64]]:
+    """Each key once, in order, where it stands first, and the sum of its values."""
+    if not len(keys):
+        return keys, np.empty(0, np.intp), values
+    order = np.argsort(keys, kind="stable")
+    starts = np.flatnonzero(np.diff(keys[order], prepend=keys[order[0]] - 1))
+    return keys[order[starts]], order[starts], np.add.reduceat(values[order], starts)
+
+
+async def best_matches(
+    connection: Connection, collection: CollectionId, found: Matches, *, limit: int
+) -> LexicalRanking:
+    """The best matches that still exist; equals by id, which does not depend on who came first."""
+    places = found.best(limit)
+    numbers = found.numbers[places].tolist()
+    stored = await lexical.chunks_of(connection, collection, numbers, sequences=bool(found.pairs))
+    hits, sequences = [], {}
+    for number, place in zip(numbers, places.tolist(), strict=True):
+        if number in stored:
+            chunk, sequence = stored[number]
+            hits.append(
+                Scored(
+                    chunk_id=chunk,
+                    document_id=DocumentId(int(found.documents[place])),
+                    score=float(found.bm25[place]),
+                )
+            )
+            if sequence is not None:
+                sequences[number] = sequence
+    hits = sorted(hits, key=lambda hit: (-hit.score, hit.chunk_id))[:limit]
+    return LexicalRanking(hits=hits, sequences=sequences, outdated=len(stored) < len(numbers))
 
 
 def calibrated(
-    query: WeightedTerms, bm25: NDArray[np.float64], sequences: Sequence[bytes]
+    query: Matches, bm25: NDArray[np.float64], sequences: Sequence[bytes]
 ) -> NDArray[np.float64]:
     """BM25 and pairs as a share of the most that any chunk could score, shape (chunks,).
 

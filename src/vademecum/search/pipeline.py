@@ -15,29 +15,37 @@ import numpy as np
 
 from vademecum.errors import BadInput
 from vademecum.inference.embedder import Embedder
+from vademecum.profiles.profile import load_profile
 from vademecum.search.boost import BOOSTABLE, boosts
 from vademecum.search.candidates import Candidates, candidates
+from vademecum.search.filters import met, parse_filters
 from vademecum.search.fuse import fuse
-from vademecum.search.lexical import WeightedTerms, lexical_hits, weighted_terms
+from vademecum.search.lexical import LexicalRanking, Matches, best_matches, matches
 from vademecum.search.snippet import snippet
 from vademecum.search.terms import query_terms
-from vademecum.store import chunks
+from vademecum.store import chunks, documents, facets, reading
 from vademecum.store.chunks import StoredChunk
 from vademecum.store.collections import Collection
 from vademecum.store.db import Connection, Database
-from vademecum.types import ChunkId, Contribution, DocumentId, Hit, Query, Scored, Vector
+from vademecum.telemetry.spans import span
+from vademecum.types import ChunkId, Condition, Contribution, DocumentId, Hit, Query, Scored, Vector
 from vademecum.vectors import pgvector
+from vademecum.vectors.index import Filter, Narrowed, Nearest
 
 # Measured together: docs/decisions/0006-fusion.md.
 DEPTH = 100
 """Chunks asked of each retriever."""
-DOCUMENTS = 40
+DOCUMENTS = 30
 """Best documents of these of which all chunks are scored, by both retrievers."""
 WEIGHTS = {"lexical": 0.6, "dense": 0.4}
 BOOSTED = 250
 """Best candidates that a boost may move."""
 PER_HIT = 10
 """Best candidates looked at for each hit wanted, since several may be of one section."""
+
+TRIES = 3
+"""A writer may replace a document between two looks at it; a search that saw that looks again, so
+that it sees the document as it was or as it is."""
 
 _UNSTORABLE = re.compile("[\0\ud800-\udfff]")
 MAX_LIMIT = 100
@@ -48,7 +56,7 @@ def check(query: Query) -> None:
     """Raises BadInput for a query that cannot be searched for."""
     if not query.text.strip():
         raise BadInput("the query is empty")
-    if _UNSTORABLE.search(query.text + (query.keyword or "")):
+    if _UNSTORABLE.search(query.text + (query.keyword or "") + "".join(query.filters)):
         raise BadInput("the query holds a zero byte or half a character")
     if len(query.text) > MAX_QUERY_CHARACTERS:
         raise BadInput(f"the query is longer than {MAX_QUERY_CHARACTERS} characters")
@@ -69,9 +77,12 @@ def check(query: Query) -> None:
 class _Found:
     """What the retrievers that took part found, best first."""
 
-    terms: WeightedTerms | None
+    matches: Matches | None
+    sequences: Mapping[int, bytes]
     vector: Vector | None
     rankings: Mapping[str, Sequence[Scored]]
+    outdated: bool
+    """Whether what the rankings hold was written anew meanwhile."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,64 +96,151 @@ class _Ranked:
 
 
 async def search(
-    database: Database, collection: Collection, embedder: Embedder | None, query: Query
+    database: Database,
+    collection: Collection,
+    embedder: Embedder | None,
+    query: Query,
+    index: Nearest | None = None,
 ) -> list[Hit]:
-    """The best hits of a checked query in its collection, best first."""
-    found = await _find(database, collection, embedder, query)
-    if not found.rankings:
-        return []
-    async with database.connection() as connection:
-        seen = await candidates(
-            connection,
-            collection=collection.id,
-            documents=_best_documents(found),
-            found=[scored.chunk_id for ranking in found.rankings.values() for scored in ranking],
-            terms=found.terms,
-            vector=found.vector,
-            space=collection.space_id,
+    """The best hits of a checked query in its collection, best first.
+
+    `index` finds the nearest chunks where they are looked for elsewhere than in PostgreSQL.
+    """
+    conditions: Sequence[Condition] = ()
+    if query.filters:
+        conditions = parse_filters(
+            query.filters, load_profile(collection.profile, collection.declaration)
         )
-        ranked = _rank(seen, found, query)
-        wanted = query_terms(query.text)
+    within = await _let_through(database, collection, query, conditions)
+    if within == []:
+        return []
+    if index is not None:
+        index = Narrowed(index, Filter(conditions=tuple(conditions), documents=within))
+    for _ in range(TRIES):
+        found = await _find(database, collection, embedder, query, within, index)
+        if not found.rankings:
+            return []
+        async with database.connection() as connection:
+            seen = await candidates(
+                connection,
+                collection=collection.id,
+                documents=_best_documents(found),
+                found=[scored for ranking in found.rankings.values() for scored in ranking],
+                matches=found.matches,
+                sequences=found.sequences,
+                vector=found.vector,
+                space=collection.space_id,
+            )
+        if not (found.outdated or seen.outdated):
+            break
+    ranked = _rank(seen, found, query)
+    wanted = query_terms(query.text)
+    async with database.connection() as connection:
         if query.boost:
             ranked = await _boost(connection, collection, ranked, wanted, query.boost)
-        best, stored = await _distinct(connection, collection, ranked, query.limit)
-    return [_hit(hit, stored[hit.chunk_id], wanted, found, seen) for hit in best]
+        best, stored = await _distinct(connection, collection, ranked, query.limit, conditions)
+    places = {
+        name: {scored.chunk_id: place for place, scored in enumerate(ranking, 1)}
+        for name, ranking in found.rankings.items()
+    }
+    return [_hit(hit, stored[hit.chunk_id], wanted, places, seen) for hit in best]
+
+
+async def _let_through(
+    database: Database,
+    collection: Collection,
+    query: Query,
+    conditions: Sequence[Condition],
+) -> list[DocumentId] | None:
+    """The documents that meet the conditions, hold the keyword and are of the parent; None where
+    all may be found."""
+    within = await _passing(database, collection, query, conditions)
+    if query.parent is None:
+        return within
+    async with database.connection() as connection:
+        of_parent = await reading.documents_of_parent(connection, collection.id, query.parent)
+    return [document for document in of_parent if within is None or document in within]
+
+
+async def _passing(
+    database: Database,
+    collection: Collection,
+    query: Query,
+    conditions: Sequence[Condition],
+) -> list[DocumentId] | None:
+    if not conditions and query.keyword is None:
+        return None
+    async with database.connection() as connection:
+        if query.keyword is None:
+            return await facets.matching(connection, collection.id, conditions)
+        holding = await documents.holding(connection, collection.id, query.keyword)
+        if not conditions:
+            return holding
+        meeting = set(await facets.matching(connection, collection.id, conditions))
+        return [document for document in holding if document in meeting]
 
 
 async def _find(
-    database: Database, collection: Collection, embedder: Embedder | None, query: Query
+    database: Database,
+    collection: Collection,
+    embedder: Embedder | None,
+    query: Query,
+    within: Sequence[DocumentId] | None,
+    index: Nearest | None,
 ) -> _Found:
-    (terms, lexical), (vector, dense) = await asyncio.gather(
-        _lexical(database, collection, query), _dense(database, collection, embedder, query)
+    (held, lexical), (vector, dense) = await asyncio.gather(
+        _lexical(database, collection, query, within),
+        _dense(database, collection, embedder, query, within, index),
     )
     rankings: dict[str, Sequence[Scored]] = {}
-    if terms is not None:
-        rankings["lexical"] = lexical
+    if held is not None:
+        rankings["lexical"] = lexical.hits
     if vector is not None:
         rankings["dense"] = dense
-    return _Found(terms=terms, vector=vector, rankings=rankings)
+    return _Found(
+        matches=held,
+        sequences=lexical.sequences,
+        vector=vector,
+        rankings=rankings,
+        outdated=lexical.outdated,
+    )
 
 
 async def _lexical(
-    database: Database, collection: Collection, query: Query
-) -> tuple[WeightedTerms | None, list[Scored]]:
+    database: Database,
+    collection: Collection,
+    query: Query,
+    within: Sequence[DocumentId] | None,
+) -> tuple[Matches | None, LexicalRanking]:
+    none = LexicalRanking(hits=[], sequences={}, outdated=False)
     if query.mode == "dense":
-        return None, []
+        return None, none
     async with database.connection() as connection:
-        terms = await weighted_terms(connection, collection.id, query.text)
-        if terms is None:
-            return None, []
-        return terms, await lexical_hits(
-            connection, terms, limit=DEPTH, exact=query.limit, keyword=query.keyword
-        )
+        held = await matches(connection, collection.id, query.text, documents=within)
+        if held is None:
+            return None, none
+        return held, await best_matches(connection, collection.id, held, limit=DEPTH)
 
 
 async def _dense(
-    database: Database, collection: Collection, embedder: Embedder | None, query: Query
+    database: Database,
+    collection: Collection,
+    embedder: Embedder | None,
+    query: Query,
+    within: Sequence[DocumentId] | None,
+    index: Nearest | None,
 ) -> tuple[Vector | None, list[Scored]]:
     if query.mode == "lexical" or embedder is None or collection.space_id is None:
         return None, []
-    vector = await embedder.embed_query(query.text)
+    provider, _, model = embedder.space.model.partition(":")
+    with span("embed", provider, model=model, chunk_count=1) as traced:
+        vector = await embedder.embed_query(query.text)
+        if traced.recording:
+            traced.set(
+                tokens_processed=min(*embedder.tokenizer.counts([query.text]), embedder.max_tokens)
+            )
+    if index is not None and query.keyword is None:  # words are looked up in PostgreSQL only
+        return vector, await index.nearest(vector, limit=DEPTH)
     async with database.connection() as connection:
         return vector, await pgvector.nearest(
             connection,
@@ -150,26 +248,29 @@ async def _dense(
             collection=collection.id,
             vector=vector,
             limit=DEPTH,
-            keyword=query.keyword,
+            documents=within,
         )
 
 
 def _best_documents(found: _Found) -> list[DocumentId]:
     """The documents that are worth a closer look, by their best chunk in each ranking.
 
-    One that a ranking does not hold is taken to score there as the last one of it.
+    One that a ranking does not hold is taken to score there as the last one of it. Equals come by
+    the ids of their chunks, which follow from content, and not by the order they were stored in.
     """
     totals: dict[DocumentId, float] = defaultdict(float)
+    named: dict[DocumentId, ChunkId] = {}
     for name, ranking in found.rankings.items():
         if not ranking:
             continue
-        scale = 1 / found.terms.bound if name == "lexical" and found.terms else 1.0
+        scale = 1 / found.matches.bound if name == "lexical" and found.matches else 1.0
         best: dict[DocumentId, float] = {}
         for scored in ranking:
             best.setdefault(scored.document_id, scored.score)
+            named.setdefault(scored.document_id, scored.chunk_id)
         for document, score in best.items():
             totals[document] += WEIGHTS[name] * scale * (score - ranking[-1].score)
-    return sorted(totals, key=lambda document: (-totals[document], document))[:DOCUMENTS]
+    return sorted(totals, key=lambda document: (-totals[document], named[document]))[:DOCUMENTS]
 
 
 def _rank(seen: Candidates, found: _Found, query: Query) -> list[_Ranked]:
@@ -215,15 +316,23 @@ async def _boost(
 
 
 async def _distinct(
-    connection: Connection, collection: Collection, ranked: Sequence[_Ranked], limit: int
+    connection: Connection,
+    collection: Collection,
+    ranked: Sequence[_Ranked],
+    limit: int,
+    conditions: Sequence[Condition],
 ) -> tuple[list[_Ranked], Mapping[ChunkId, StoredChunk]]:
-    """The best chunk of each section, and the chunks' texts; rarely more than a look is needed."""
+    """The best chunk of each section, and the chunks' texts; rarely more than a look is needed.
+
+    What the filter asks for is asked again of what is read: a document may change meanwhile.
+    """
     for looked_at in (limit * 2, len(ranked)):
         hits = ranked[:looked_at]
         stored = await chunks.by_id(connection, collection.id, [hit.chunk_id for hit in hits])
         best: dict[tuple[DocumentId, str], _Ranked] = {}
         for hit in hits:
-            if (chunk := stored.get(hit.chunk_id)) is not None:
+            chunk = stored.get(hit.chunk_id)
+            if chunk is not None and all(met(c, chunk.facets) for c in conditions):
                 best.setdefault((chunk.document_id, chunk.section_id), hit)
         if len(best) >= limit or looked_at >= len(ranked):
             break
@@ -234,7 +343,7 @@ def _hit(
     ranked: _Ranked,
     chunk: StoredChunk,
     wanted: Ids[str],
-    found: _Found,
+    places: Mapping[str, Mapping[ChunkId, int]],
     seen: Candidates,
 ) -> Hit:
     said = {
@@ -254,17 +363,14 @@ def _hit(
         ordinal=chunk.ordinal,
         text=chunk.text,
         snippet=snippet(chunk.text, wanted),
+        facets=chunk.facets,
         contributions=tuple(
             Contribution(
                 retriever=name,
-                rank=_place(found.rankings.get(name, ()), ranked.chunk_id),
+                rank=places.get(name, {}).get(ranked.chunk_id, 0),
                 score=said.get(name, 0.0),
                 share=share,
             )
             for name, share in ranked.shares.items()
         ),
     )
-
-
-def _place(ranking: Sequence[Scored], chunk: ChunkId) -> int:
-    return next((place for place, s in enumerate(ranking, 1) if s.chunk_id == chunk), 0)

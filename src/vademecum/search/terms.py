@@ -67,8 +67,15 @@ def _terms(text: str) -> Iterator[str]:
         word = match.group()
         if word.isascii() and word.isalpha() and (word.islower() or word[1:].islower()):
             yield _stem(word.lower())
+        elif len(word) <= MAX_TERM:
+            yield from _parts_of(word)
         else:
             yield from _compound(word)
+
+
+@lru_cache(maxsize=100_000)
+def _parts_of(word: str) -> tuple[str, ...]:
+    return tuple(_compound(word))
 
 
 def _compound(word: str) -> Iterator[str]:

@@ -1,35 +1,44 @@
 """Nearest neighbours in PostgreSQL itself: pgvector's HNSW over the embedding space's table."""
 
+from collections.abc import Collection as Ids
+from collections.abc import Sequence
+from typing import Any
+
 from pgvector import HalfVector
 from psycopg import sql
 
-from vademecum.store import embeddings
-from vademecum.store.db import Connection
-from vademecum.types import CollectionId, Scored, SpaceId, Vector
+from vademecum.store import embeddings, facets
+from vademecum.store.db import Connection, Database
+from vademecum.store.embeddings import Embedding
+from vademecum.types import ChunkId, CollectionId, DocumentId, Scored, SpaceId, Vector
+from vademecum.vectors.index import ANY, WINDOWS_PER_CHUNK, Filter, IndexEntry
 
-# The windows of a chunk compete, so more are asked for than chunks are wanted.
-WINDOWS_PER_CHUNK = 2
-
+# One statement, since each one more costs a round trip: the settings hold until its end, and the
+# scan depends on them, so that they are in force before it begins.
 NEAREST = """
-WITH nearest AS MATERIALIZED (
-    SELECT e.chunk_id, e.document_id, e.embedding <=> %(vector)s AS distance
-      FROM {table} e
-     WHERE e.collection_id = %(collection)s {keyword}
-     ORDER BY e.embedding <=> %(vector)s
-     LIMIT %(windows)s
+WITH settings AS MATERIALIZED (
+    SELECT set_config('hnsw.iterative_scan', 'relaxed_order', true) AS iterative_scan,
+           set_config('hnsw.ef_search', %(ef_search)s, true) AS ef_search
+), nearest AS MATERIALIZED (
+    SELECT found.*
+      FROM settings,
+           LATERAL (SELECT e.chunk_id, e.document_id, e.embedding <=> %(vector)s AS distance
+                      FROM {table} e
+                     WHERE e.collection_id = %(collection)s {within}
+                       AND settings.ef_search IS NOT NULL
+                     ORDER BY (e.embedding <=> %(vector)s){exactly}
+                     LIMIT %(windows)s) found
 )
-SELECT chunk_id, document_id, 1 - min(distance) AS score
+SELECT chunk_id, document_id, 1 - min(distance) AS score{counted}
   FROM nearest
  GROUP BY chunk_id, document_id
  ORDER BY score DESC, chunk_id
  LIMIT %(limit)s
 """
 
-KEYWORD = """
-       AND EXISTS (SELECT FROM document_chunks k JOIN crawled_documents d ON d.id = k.document_id
-                    WHERE k.id = e.chunk_id
-                      AND d.content_tsv @@ plainto_tsquery('english', %(keyword)s))
-"""
+WITHIN = "AND e.document_id = ANY (%(documents)s)"
+EXACTLY = " + 0"
+"""An expression that no index is made for: every row that passes the filter is looked at."""
 
 
 async def nearest(
@@ -39,35 +48,114 @@ async def nearest(
     collection: CollectionId,
     vector: Vector,
     limit: int,
-    keyword: str | None = None,
+    documents: Sequence[DocumentId] | None = None,
 ) -> list[Scored]:
     """The chunks whose best window is nearest, best first; the score is the cosine similarity.
 
-    Without the iterative scan an index scan that meets few rows of the collection would end
-    with too few hits, or none.
+    Of all documents of the collection, or of some. Without the iterative scan an index scan that
+    meets few rows of the collection would end with too few hits, or none. It too gives up after
+    many rows; where it did, few pass the filter, and these are compared one by one.
     """
+    rows = await _rows(connection, space, collection, vector, limit, documents, False)
+    if documents is not None and sum(row[3] for row in rows) < limit * WINDOWS_PER_CHUNK:
+        rows = await _rows(connection, space, collection, vector, limit, documents, True)
+    return [
+        Scored(chunk_id=chunk, document_id=document, score=score)
+        for chunk, document, score, *_ in rows[:limit]
+    ]
+
+
+async def _rows(
+    connection: Connection,
+    space: SpaceId,
+    collection: CollectionId,
+    vector: Vector,
+    limit: int,
+    documents: Sequence[DocumentId] | None,
+    exactly: bool,
+) -> list[tuple[Any, ...]]:
+    """Chunk, document and score; under a filter all chunks, each with its number of windows."""
     windows = limit * WINDOWS_PER_CHUNK
     query = sql.SQL(NEAREST).format(
         table=sql.Identifier(embeddings.table(space)),
-        keyword=sql.SQL(KEYWORD if keyword is not None else ""),
+        within=sql.SQL(WITHIN if documents is not None else ""),
+        counted=sql.SQL(", count(*)::integer" if documents is not None else ""),
+        exactly=sql.SQL(EXACTLY if exactly else ""),
     )
-    async with connection.transaction():
-        await connection.execute(
-            "SELECT set_config('hnsw.iterative_scan', 'relaxed_order', true),"
-            " set_config('hnsw.ef_search', %s, true)",
-            [str(max(40, min(1000, windows)))],
-        )
-        cursor = await connection.execute(
-            query,
-            {
-                "vector": HalfVector(vector),
-                "collection": collection,
-                "keyword": keyword,
-                "windows": windows,
-                "limit": limit,
-            },
-        )
+    cursor = await connection.execute(
+        query,
+        {
+            "vector": HalfVector(vector),
+            "collection": collection,
+            "documents": documents,
+            "windows": windows,
+            "ef_search": str(max(40, min(1000, windows))),
+            "limit": limit if documents is None else windows,
+        },
+        # Few documents are best looked up by themselves, many by the vector index: planned with
+        # these at hand.
+        prepare=False if documents is not None else None,
+    )
+    return await cursor.fetchall()
+
+
+async def similarities(
+    connection: Connection, *, space: SpaceId, document: DocumentId, vector: Vector
+) -> dict[ChunkId, float]:
+    """The cosine similarity of the best window of every chunk of one document."""
+    query = sql.SQL(
+        "SELECT chunk_id, 1 - min(embedding <=> %(vector)s) FROM {table}"
+        " WHERE document_id = %(document)s GROUP BY chunk_id"
+    ).format(table=sql.Identifier(embeddings.table(space)))
+    cursor = await connection.execute(query, {"vector": HalfVector(vector), "document": document})
+    return {chunk: float(score) for chunk, score in await cursor.fetchall()}
+
+
+class PgvectorIndex:
+    """The VectorIndex of a collection in PostgreSQL itself: its vectors are the truth."""
+
+    def __init__(self, database: Database, *, space: SpaceId, collection: CollectionId) -> None:
+        self._database, self._space, self._collection = database, space, collection
+
+    async def upsert(self, entries: Sequence[IndexEntry]) -> None:
+        rows = [
+            Embedding(
+                chunk_id=entry.chunk_id,
+                window_index=entry.window_index,
+                document_id=entry.document_id,
+                collection_id=self._collection,
+                input_hash=entry.input_hash,
+                vector=entry.vector,
+            )
+            for entry in entries
+        ]
+        async with self._database.transaction() as connection:
+            await embeddings.delete(connection, self._space, {row.chunk_id for row in rows})
+            await embeddings.insert(connection, self._space, rows)
+
+    async def delete(self, chunks: Ids[ChunkId]) -> None:
+        async with self._database.connection() as connection:
+            await embeddings.delete(connection, self._space, chunks)
+
+    async def nearest(self, vector: Vector, *, limit: int, where: Filter = ANY) -> list[Scored]:
+        async with self._database.connection() as connection:
+            documents = where.documents
+            if documents is None and where.conditions:
+                documents = await facets.matching(connection, self._collection, where.conditions)
+            return await nearest(
+                connection,
+                space=self._space,
+                collection=self._collection,
+                vector=vector,
+                limit=limit,
+                documents=documents,
+            )
+
+    async def exact(self, vector: Vector, *, limit: int) -> list[Scored]:
+        """As `nearest`, with every vector of the collection looked at: the truth to compare to."""
+        async with self._database.connection() as connection:
+            rows = await _rows(connection, self._space, self._collection, vector, limit, None, True)
         return [
             Scored(chunk_id=chunk, document_id=document, score=score)
-            for chunk, document, score in await cursor.fetchall()
+            for chunk, document, score, *_ in rows
         ]
