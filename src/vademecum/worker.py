@@ -7,20 +7,32 @@ cannot hold up others.
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable, Sequence
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from vademecum.errors import BadInput, DatabaseUnavailable, ModelUnavailable, VadeError
-from vademecum.inference.embedder import Embedder
+from vademecum.errors import (
+    BadInput,
+    CostCapReached,
+    DatabaseUnavailable,
+    EmbedderUnreachable,
+    LanguageModelFailed,
+    ModelUnavailable,
+    VadeError,
+)
+from vademecum.inference.embedder import Embedder, Tokenizer
+from vademecum.inference.language.model import LanguageModel
 from vademecum.inference.words import WordTokenizer
 from vademecum.ingest import process
 from vademecum.ingest.process import Prepared, Swapped
+from vademecum.ingest.written_summary import writer_of, written_summary
 from vademecum.profiles.profile import Profile, load_profile
-from vademecum.store import collections, documents, embeddings, jobs, lexical
-from vademecum.store.db import Database
+from vademecum.store import collections, documents, embeddings, jobs, ledger, lexical
+from vademecum.store.db import Connection, Database
 from vademecum.store.documents import StoredDocument
 from vademecum.store.jobs import Job, OpenJobs
+from vademecum.store.ledger import DocumentCard
 from vademecum.store.lexical import Lexicon
 from vademecum.types import CollectionId, DocumentId, EmbeddingSpace, SpaceId, Vector
 
@@ -74,18 +86,29 @@ class Worker:
         collection: CollectionId | None = None,
         notice: Callable[[str], None] = lambda text: None,
         progress: Callable[[Progress], None] = lambda progress: None,
+        stepped: Callable[[CollectionId], Awaitable[None]] | None = None,
+        writer: LanguageModel | None = None,
     ) -> None:
+        """`writer` writes the summaries of knowledge bases; without one they are extractive."""
         self._database = database
         self._open_embedder = open_embedder
         self._collection = collection
         self._notice = notice
         self._report = progress
+        self._stepped = stepped
+        self._writer = writer
         self._lexicon = Lexicon()
         self._name = jobs.new_worker()
         self._leased: dict[int, Job] = {}
         self._touched: set[CollectionId] = set() if collection is None else {collection}
         self._noticed: set[str] = set()
+        self._stopped: CostCapReached | None = None
         self.progress = Progress()
+
+    @property
+    def touched(self) -> frozenset[CollectionId]:
+        """Collections of which documents were taken up."""
+        return frozenset(self._touched)
 
     async def drain(self, *, limit: int | None = None, wait: bool = True) -> Progress:
         """Work until nothing is left, or `limit` jobs are done.
@@ -111,13 +134,18 @@ class Worker:
                 stages.create_task(self._embed_all(to_embed, to_store))
                 stages.create_task(self._store_all(to_store))
         except* VadeError as group:
+            task = asyncio.current_task()
+            if sys.version_info < (3, 13) and task is not None and task.cancelling():
+                task.uncancel()  # which a failed group there leaves behind
             raise group.exceptions[0] from None
+        if self._stopped is not None:
+            raise self._stopped
 
     async def _take_all(
         self, to_embed: asyncio.Queue[_Batch | None], limit: int | None, wait: bool
     ) -> None:
         taken = 0
-        while limit is None or taken < limit:
+        while self._stopped is None and (limit is None or taken < limit):
             size = BATCH_JOBS if limit is None else min(BATCH_JOBS, limit - taken)
             batches = await self._take(size)
             taken += sum(len(batch.jobs) for batch in batches)
@@ -131,8 +159,12 @@ class Worker:
         self, to_embed: asyncio.Queue[_Batch | None], to_store: asyncio.Queue[_Batch | None]
     ) -> None:
         while (batch := await to_embed.get()) is not None:
-            await self._embed(batch)
-            await to_store.put(batch)
+            if self._stopped is None:
+                try:
+                    await self._embed(batch)
+                    await to_store.put(batch)
+                except CostCapReached as error:
+                    self._stopped = error  # what is paid for is still stored, the rest waits
         await to_store.put(None)
 
     async def _store_all(self, to_store: asyncio.Queue[_Batch | None]) -> None:
@@ -168,7 +200,8 @@ class Worker:
         for group in by_collection.values():
             try:
                 batches.append(await self._prepare(group))
-            except BadInput as error:  # a profile or an embedder that is not known here
+            # A profile or an embedder that is not known here, or not to be reached.
+            except (BadInput, EmbedderUnreachable) as error:
                 for job, _ in group:
                     await self._fail(job, error)
         return batches
@@ -187,12 +220,15 @@ class Worker:
 
     async def _prepare(self, group: Sequence[tuple[Job, StoredDocument]]) -> _Batch:
         first = group[0][1]
-        profile = load_profile(first.profile)
+        profile = load_profile(first.profile, first.declaration)
         embedder = self.embedder(first.embedder)
         batch = _Batch(embedder=embedder, recipe=process.recipe(profile, embedder))
-        for job, document in group:
+        cards = await asyncio.gather(*(self._card(document, profile) for _, document in group))
+        for (job, document), card in zip(group, cards, strict=True):
             try:
-                prepared = await asyncio.to_thread(_split, document, profile, embedder)
+                prepared = await asyncio.to_thread(
+                    _split, document, profile, embedder, card, self._present_tokenizer(document)
+                )
             except Exception as error:  # noqa: BLE001 - one document's failure is its own
                 await self._fail(job, error)
             else:
@@ -203,7 +239,39 @@ class Worker:
                 partial(self._reusable, embedder.space, kept)
             )
         self._touched.add(first.collection_id)
+        await self._step(batch, _chunked)
         return batch
+
+    async def _card(self, document: StoredDocument, profile: Profile) -> DocumentCard | None:
+        """With the summary of the writer, who writes about the same content once; None without."""
+        if self._writer is None or not profile.summaries:
+            return None
+        card = await asyncio.to_thread(process.card_of, document, profile)
+        by = writer_of(self._writer)
+        written = await self._database.retry(partial(self._written, document.id, by))
+        try:
+            written = written or await written_summary(
+                self._writer, document.title, document.text, card.summary6
+            )
+        except LanguageModelFailed as error:
+            self._notice_once(f"{error}: summaries are extractive. {error.hint or ''}".rstrip())
+            return card
+        return replace(card, summary6=written, summary6_by=by)
+
+    async def _written(self, document: DocumentId, by: str) -> tuple[str, ...] | None:
+        async with self._database.connection() as connection:
+            return await ledger.summary_written(connection, document, by)
+
+    def _present_tokenizer(self, document: StoredDocument) -> Tokenizer | None:
+        """While a collection moves to another model, its chunks stay as they are: new ones would
+        take the vectors with them that it is searched by."""
+        if document.serving_embedder == document.embedder:
+            return None
+        try:
+            present = self._open_embedder(document.serving_embedder)
+            return present.tokenizer if present is not None else None
+        except VadeError:  # it cannot be searched by these vectors either
+            return None
 
     async def _reusable(
         self, space: EmbeddingSpace, kept: Sequence[DocumentId]
@@ -217,6 +285,8 @@ class Worker:
             return
         try:
             batch.made = await process.embed(batch.prepared, batch.known, batch.embedder)
+        except CostCapReached:
+            raise
         except Exception:  # noqa: BLE001 - found out below which document it is
             for job, prepared in list(batch.work):
                 try:
@@ -226,7 +296,10 @@ class Worker:
                     await self._fail(job, error)
 
     async def _store(self, batch: _Batch) -> None:
+        if batch.embedder is not None:
+            await self._step(batch, _embedded)
         swapped = await self._database.retry(lambda: self._swap(batch))
+        await self._step(batch)
         for job in batch.jobs:
             self._leased.pop(job.id, None)
         left = await self._database.retry(self._open_jobs)
@@ -254,6 +327,28 @@ class Worker:
                 recipe=batch.recipe,
             )
 
+    async def _step(
+        self,
+        batch: _Batch,
+        note: Callable[[Connection, Sequence[Prepared]], Awaitable[None]] | None = None,
+    ) -> None:
+        """Note in the ledger what was done for the documents of a knowledge base, and show it."""
+        done = [prepared for prepared in batch.prepared if prepared.card]
+        if not done:
+            return
+        if note is not None:
+            await self._database.retry(partial(self._note, note, done))
+        if self._stepped is not None:
+            await self._stepped(done[0].document.collection_id)
+
+    async def _note(
+        self,
+        note: Callable[[Connection, Sequence[Prepared]], Awaitable[None]],
+        done: Sequence[Prepared],
+    ) -> None:
+        async with self._database.transaction() as connection:
+            await note(connection, done)
+
     # --- around the stages ------------------------------------------------------------------
 
     def embedder(self, setting: str) -> Embedder | None:
@@ -263,12 +358,17 @@ class Worker:
             embedder = self._open_embedder(setting)
             if embedder is not None:
                 embedder.tokenizer.counts([""])
+        except EmbedderUnreachable:
+            raise  # it comes back: documents keep the vectors they have, and wait
         except ModelUnavailable as error:
-            if setting not in self._noticed:
-                self._noticed.add(setting)
-                self._notice(f"{error}. Indexing for lexical search only. {error.hint}")
+            self._notice_once(f"{error}. Indexing for lexical search only. {error.hint}")
             return None
         return embedder
+
+    def _notice_once(self, text: str) -> None:
+        if text not in self._noticed:
+            self._noticed.add(text)
+            self._notice(text)
 
     async def _fail(self, job: Job, error: Exception) -> None:
         """Put a job off, or give it up. A document that cannot be used will not be later either."""
@@ -304,7 +404,9 @@ class Worker:
             await jobs.give_back(connection, self._name)
             await embeddings.build_missing_indexes(connection)
             for collection in self._touched:
-                await lexical.reweigh(connection, collection)
+                await lexical.merge(connection, collection)
+            # First: whoever searches in a space that is left only now may not be done with it.
+            await embeddings.purge_left(connection)
             await collections.settle_spaces(connection)
             await jobs.forget_done(connection)
 
@@ -325,13 +427,31 @@ class Worker:
             await asyncio.wait([beating])
 
 
-def _split(document: StoredDocument, profile: Profile, embedder: Embedder | None) -> Prepared:
+def _split(
+    document: StoredDocument,
+    profile: Profile,
+    embedder: Embedder | None,
+    card: DocumentCard | None,
+    present: Tokenizer | None,
+) -> Prepared:
     return process.prepare(
         document,
         profile=profile,
         tokenizer=embedder.tokenizer if embedder else WordTokenizer(),
         max_tokens=embedder.max_tokens if embedder else None,
+        card=card,
+        reading=present,
     )
+
+
+async def _chunked(connection: Connection, done: Sequence[Prepared]) -> None:
+    await ledger.chunked(
+        connection, [(p.document.id, p.document.updated_at, p.card) for p in done if p.card]
+    )
+
+
+async def _embedded(connection: Connection, done: Sequence[Prepared]) -> None:
+    await ledger.embedded(connection, [prepared.document.id for prepared in done])
 
 
 def _may_pass(error: Exception) -> bool:

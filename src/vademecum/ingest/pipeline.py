@@ -7,20 +7,26 @@ What is stored is searchable once a worker has done the job; see `ingest.process
 
 import asyncio
 import os
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from vademecum.errors import DatabaseRefused, UnreadableSource
 from vademecum.ingest.read import Found, Skipped, fetch, hash_file, read_bytes, read_file, scan
-from vademecum.store import documents, jobs
+from vademecum.store import documents, jobs, runs
 from vademecum.store.collections import Collection
-from vademecum.store.db import Database
+from vademecum.store.db import Connection, Database
 from vademecum.store.documents import StoredFile
+from vademecum.store.runs import RunMode
 from vademecum.types import Change, Document, DocumentId, Source
 
 READ_TOGETHER = 64
 """Files hashed and looked at in one go, in other threads."""
+
+SECONDS_BETWEEN_NOTES = 0.3
+"""How often the run is told what was read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,6 +37,23 @@ class Failure:
     error: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Target:
+    """Where the files of a folder go, and how."""
+
+    database: Database
+    collection: Collection
+    run: int
+    recipe: str
+    force: bool
+    max_bytes: int
+    seconds: int
+
+    def anew(self, old: StoredFile | None) -> bool:
+        """Whether a file is stored anew though it is as it was: once in a run."""
+        return self.force and (old is None or old.run_id != self.run)
+
+
 @dataclass(slots=True, kw_only=True)
 class FolderReport:
     """What storing a folder did; `failed` names every document that was left out."""
@@ -39,7 +62,18 @@ class FolderReport:
     updated: int = 0
     unchanged: int = 0
     deleted: int = 0
+    again: int = 0
+    """Of the unchanged, those whose chunks are to be made again, or were stored by this very run
+    before it was resumed."""
     failed: list[Failure] = field(default_factory=list)
+
+    @property
+    def stored(self) -> int:
+        return self.inserted + self.updated + self.again
+
+    @property
+    def skipped(self) -> int:
+        return self.unchanged - self.again
 
     @property
     def seen(self) -> int:
@@ -51,12 +85,17 @@ async def store_folder(
     collection: Collection,
     folder: Path,
     *,
+    run: int,
     recipe: str,
-    force: bool = False,
+    mode: RunMode = "incremental",
     max_bytes: int,
+    seconds: int,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> FolderReport:
     """Bring the stored documents of a folder up to date; each file is one transaction.
+
+    What is counted is noted in the run as it comes. Mode full stores every file anew, but not
+    twice in one run; recreate also removes what the collection holds from elsewhere.
 
     A file that cannot be read keeps what is stored of it; one that is gone is removed. Raises
     UnreadableSource when the folder itself cannot be read.
@@ -67,40 +106,78 @@ async def store_folder(
     report = FolderReport()
     kept: set[str] = set()
     untouched: list[DocumentId] = []
+    target = _Target(
+        database=database,
+        collection=collection,
+        run=run,
+        recipe=recipe,
+        force=mode != "incremental",
+        max_bytes=max_bytes,
+        seconds=seconds,
+    )
+    noted, noted_at = 0, time.monotonic()
+    await database.retry(lambda: _begin_reading(database, run, len(found)))
     for start in range(0, len(found), READ_TOGETHER):
         batch = found[start : start + READ_TOGETHER]
         for entry in batch:
             kept.add(_absolute(root, entry))
-        changed = await asyncio.to_thread(_changed, batch, stored, recipe, force, report, untouched)
+        changed = await asyncio.to_thread(_changed, batch, stored, target, report, untouched)
         for file, old in changed:
-            await _store_file(database, collection, file, old, recipe, force, max_bytes, report)
+            await _store_file(target, file, old, report)
+        if time.monotonic() - noted_at > SECONDS_BETWEEN_NOTES or start + READ_TOGETHER >= len(
+            found
+        ):
+            await database.retry(partial(_note, target, report, len(found), noted))
+            noted, noted_at = len(report.failed), time.monotonic()
         progress(min(start + READ_TOGETHER, len(found)), len(found))
     # Nothing is known of what is below a folder that cannot be read.
     unread = tuple(f"{_absolute(root, e)}/" for e in found if isinstance(e, Skipped))
     gone = [
         file.id for path, file in stored.items() if path not in kept and not path.startswith(unread)
     ]
-    await database.retry(lambda: _finish_folder(database, untouched, gone))
+    if mode == "recreate":
+        gone += await database.retry(lambda: _elsewhere(database, collection, root))
+    await database.retry(lambda: _finish_folder(database, run, untouched, gone))
     report.deleted = len(gone)
     return report
 
 
+async def queue_stored(
+    connection: Connection, collection: Collection, run: int, *, recipe: str, force: bool
+) -> int:
+    """Queue the stored documents whose chunks another recipe made, or with `force` all of them;
+    how many these are. Call inside a transaction. Until they are made searches see the old ones."""
+    every = await documents.to_reprocess(connection, collection.id, recipe=recipe, force=True)
+    stale = every
+    if force:
+        await documents.forget_recipe(connection, stale)
+    else:
+        stale = await documents.to_reprocess(connection, collection.id, recipe=recipe, force=False)
+    await jobs.enqueue(connection, stale, run=run)
+    skipped = len(every) - len(stale)
+    await runs.note_files(
+        connection, run, total=len(every), stored=len(stale), skipped=skipped, failed=()
+    )
+    await runs.note_deletes(connection, run, [])
+    return len(stale)
+
+
 async def store_file(
-    database: Database, collection: Collection, path: Path, *, max_bytes: int
+    database: Database, collection: Collection, path: Path, *, max_bytes: int, seconds: int
 ) -> tuple[Change, str]:
     """Store one file; what that changed, and the path it has. Raises UnreadableSource."""
     path = path.parent.resolve() / path.name
-    document = await asyncio.to_thread(read_file, path, name=str(path), max_bytes=max_bytes)
-    source = Source(path=path.name, file_path=printable(path))
-    change, stored = await database.retry(
-        lambda: _upsert(database, collection, source, document, False)
+    document = await asyncio.to_thread(
+        read_file, path, name=str(path), max_bytes=max_bytes, seconds=seconds
     )
+    source = Source(path=path.name, file_path=printable(path))
+    change, stored = await database.retry(lambda: _upsert(database, collection, source, document))
     async with database.connection() as connection:
         return change, await documents.path_of(connection, stored)
 
 
 async def store_url(
-    database: Database, collection: Collection, url: str, *, max_bytes: int
+    database: Database, collection: Collection, url: str, *, max_bytes: int, seconds: int
 ) -> tuple[Change, str]:
     """Fetch and store one page; what that changed, and the path it has.
 
@@ -108,12 +185,10 @@ async def store_url(
     """
     page = await fetch(url, max_bytes=max_bytes)
     document = await asyncio.to_thread(
-        read_bytes, page.data, name=page.url, content_type=page.content_type
+        read_bytes, page.data, name=page.url, content_type=page.content_type, seconds=seconds
     )
     source = Source(path=page.url, url=page.url)
-    change, stored = await database.retry(
-        lambda: _upsert(database, collection, source, document, False)
-    )
+    change, stored = await database.retry(lambda: _upsert(database, collection, source, document))
     async with database.connection() as connection:
         return change, await documents.path_of(connection, stored)
 
@@ -121,8 +196,7 @@ async def store_url(
 def _changed(
     batch: Sequence[Found | Skipped],
     stored: dict[str, StoredFile],
-    recipe: str,
-    force: bool,
+    target: _Target,
     report: FolderReport,
     untouched: list[DocumentId],
 ) -> list[tuple[Found, StoredFile | None]]:
@@ -133,7 +207,7 @@ def _changed(
             report.failed.append(Failure(path=entry.relative, error=entry.reason))
             continue
         old = stored.get(printable(entry.path))
-        if old is None or force or old.needs_processing or old.recipe != recipe:
+        if old is None or target.anew(old) or old.needs_processing or old.recipe != target.recipe:
             changed.append((entry, old))
             continue
         try:
@@ -143,6 +217,7 @@ def _changed(
             continue
         if digest == old.source_hash:
             report.unchanged += 1
+            report.again += old.run_id == target.run
             untouched.append(old.id)
         else:
             changed.append((entry, old))
@@ -150,18 +225,16 @@ def _changed(
 
 
 async def _store_file(
-    database: Database,
-    collection: Collection,
-    file: Found,
-    old: StoredFile | None,
-    recipe: str,
-    force: bool,
-    max_bytes: int,
-    report: FolderReport,
+    target: _Target, file: Found, old: StoredFile | None, report: FolderReport
 ) -> None:
+    database = target.database
     try:
         document = await asyncio.to_thread(
-            read_file, file.path, name=file.relative, max_bytes=max_bytes
+            read_file,
+            file.path,
+            name=file.relative,
+            max_bytes=target.max_bytes,
+            seconds=target.seconds,
         )
     except UnreadableSource as error:
         report.failed.append(Failure(path=file.relative, error=error.reason))
@@ -175,27 +248,46 @@ async def _store_file(
     )
     try:
         change, stored = await database.retry(
-            lambda: _upsert(database, collection, source, document, force)
+            lambda: _upsert(
+                database,
+                target.collection,
+                source,
+                document,
+                force=target.anew(old),
+                run=target.run,
+            )
         )
     except DatabaseRefused as error:  # too long a path, say
         report.failed.append(Failure(path=file.relative, error=str(error)))
         return
-    if change == "unchanged" and old is not None and (old.needs_processing or old.recipe != recipe):
-        # Its content is as it was, but it is not searchable, or not in the present form.
-        await database.retry(lambda: _enqueue(database, stored))
+    if change == "unchanged" and old is not None:
+        if old.needs_processing or old.recipe != target.recipe:
+            # Its content is as it was, but it is not searchable, or not in the present form.
+            await database.retry(lambda: _enqueue(database, stored, target.run))
+            report.again += 1
+        elif old.run_id == target.run:
+            report.again += 1
     setattr(report, change, getattr(report, change) + 1)
 
 
 async def _upsert(
-    database: Database, collection: Collection, source: Source, document: Document, force: bool
+    database: Database,
+    collection: Collection,
+    source: Source,
+    document: Document,
+    *,
+    force: bool = False,
+    run: int | None = None,
 ) -> tuple[Change, DocumentId]:
     async with database.transaction() as connection:
-        return await documents.upsert(connection, collection.id, source, document, force=force)
+        return await documents.upsert(
+            connection, collection.id, source, document, force=force, run=run
+        )
 
 
-async def _enqueue(database: Database, document: DocumentId) -> None:
+async def _enqueue(database: Database, document: DocumentId, run: int) -> None:
     async with database.connection() as connection:
-        await jobs.enqueue(connection, [document])
+        await jobs.enqueue(connection, [document], run=run)
 
 
 async def _stored(database: Database, collection: Collection, root: Path) -> dict[str, StoredFile]:
@@ -203,11 +295,36 @@ async def _stored(database: Database, collection: Collection, root: Path) -> dic
         return await documents.files_below(connection, collection.id, printable(root))
 
 
+async def _elsewhere(database: Database, collection: Collection, root: Path) -> list[DocumentId]:
+    async with database.connection() as connection:
+        return await documents.elsewhere(connection, collection.id, printable(root))
+
+
+async def _begin_reading(database: Database, run: int, total: int) -> None:
+    async with database.transaction() as connection:
+        await runs.begin_reading(connection, run)
+        await runs.note_files(connection, run, total=total, stored=0, skipped=0, failed=())
+
+
+async def _note(target: _Target, report: FolderReport, total: int, noted: int) -> None:
+    async with target.database.transaction() as connection:
+        await runs.note_files(
+            connection,
+            target.run,
+            total=total,
+            stored=report.stored,
+            skipped=report.skipped,
+            failed=[(failure.path, failure.error) for failure in report.failed[noted:]],
+        )
+
+
 async def _finish_folder(
-    database: Database, untouched: Sequence[DocumentId], gone: Sequence[DocumentId]
+    database: Database, run: int, untouched: Sequence[DocumentId], gone: Sequence[DocumentId]
 ) -> None:
     async with database.transaction() as connection:
         await documents.touch(connection, untouched)
+        await documents.lock(connection, gone)
+        await runs.note_deletes(connection, run, gone)
         await documents.delete(connection, gone)
 
 

@@ -7,22 +7,28 @@ Readers see a document's old chunks until its new ones, with vectors and posting
 
 import hashlib
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
+from vademecum.inference.bound import ByteTokenizer
 from vademecum.inference.embedder import Embedder, Tokenizer
+from vademecum.inference.words import WordTokenizer
+from vademecum.ingest.language import language
 from vademecum.ingest.split import ChunkPolicy, split
+from vademecum.ingest.summary import summary6
 from vademecum.ingest.windows import windows
 from vademecum.profiles.profile import Profile
 from vademecum.search.terms import STOP_WORDS, frequencies, term_sequence
-from vademecum.store import chunks, documents, embeddings, jobs, lexical
+from vademecum.store import chunks, documents, embeddings, jobs, ledger, lexical, runs
 from vademecum.store.chunks import ChunkFields
 from vademecum.store.db import Connection
 from vademecum.store.documents import StoredDocument
 from vademecum.store.embeddings import Embedding
 from vademecum.store.jobs import Job
+from vademecum.store.ledger import DocumentCard
 from vademecum.store.lexical import Lexicon, Postings
+from vademecum.telemetry.spans import span
 from vademecum.types import Chunk, ChunkId, Document, DocumentId, SpaceId, Vector
 
 SPLITTER_VERSION = 1
@@ -31,7 +37,7 @@ SPLITTER_VERSION = 1
 WINDOW_OVERLAP = 32
 """Tokens that the windows of one chunk share."""
 
-FIELD_WEIGHTS = {"title": 1, "headings": 1, "file": 1, "topic": 1, "text": 1}
+FIELD_WEIGHTS = {"title": 1, "headings": 1, "file": 1, "topic": 1, "text": 1, "summary": 1}
 """How often each field counts in a chunk's term frequencies. A title mostly stands among the
 headings and in the text too, so it counts more than once as it is; more measured no better on any
 set. Keywords are words of the text and count there."""
@@ -59,6 +65,9 @@ class Prepared:
 
     document: StoredDocument
     chunks: tuple[PreparedChunk, ...]
+    card: DocumentCard | None = None
+    """Of a document of a knowledge base."""
+    facets: Mapping[str, object] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,9 +89,26 @@ def recipe(profile: Profile, embedder: Embedder | None) -> str:
 
 
 def prepare(
-    document: StoredDocument, *, profile: Profile, tokenizer: Tokenizer, max_tokens: int | None
+    document: StoredDocument,
+    *,
+    profile: Profile,
+    tokenizer: Tokenizer,
+    max_tokens: int | None,
+    card: DocumentCard | None = None,
+    reading: Tokenizer | None = None,
 ) -> Prepared:
-    """Split a document; `max_tokens` is what one vector covers, None where nothing is embedded."""
+    """Split a document; `max_tokens` is what one vector covers, None where nothing is embedded.
+
+    `card` is what is known of it already, where its profile wants one; else it is made here.
+    `reading` counts the tokens of chunks where that is not the embedder's own tokenizer.
+
+    Raises ProfileViolation.
+    """
+    facets = profile.facets_of(document.path, document.metadata, document.text)
+    # An upper bound would make chunks far shorter than meant: it minds only what a vector covers.
+    reading = reading or tokenizer
+    if isinstance(reading, ByteTokenizer):
+        reading = WordTokenizer()
     split_chunks = split(
         Document(
             title=document.title,
@@ -95,8 +121,10 @@ def prepare(
         policy=ChunkPolicy(
             max_tokens=profile.chunks.max_tokens, overlap_tokens=profile.chunks.overlap_tokens
         ),
-        tokenizer=tokenizer,
+        tokenizer=reading,
     )
+    if card is None and profile.summaries:
+        card = card_of(document, profile)
     prepared = []
     for chunk in split_chunks:
         fields = ChunkFields(
@@ -116,7 +144,7 @@ def prepare(
                 tokenizer=tokenizer,
                 limit=max_tokens,
                 overlap=WINDOW_OVERLAP,
-                tokens=chunk.token_count,
+                tokens=chunk.token_count if reading is tokenizer else None,
             )
         prepared.append(
             PreparedChunk(
@@ -129,12 +157,21 @@ def prepare(
                 postings=Postings(
                     chunk_id=chunk.id,
                     document_id=document.id,
-                    frequencies=_frequencies(document, chunk, fields),
+                    frequencies=_frequencies(document, chunk, fields, card),
                     sequence=term_sequence(f"{document.title}\n{chunk.text}"),
                 ),
             )
         )
-    return Prepared(document=document, chunks=tuple(prepared))
+    return Prepared(document=document, chunks=tuple(prepared), card=card, facets=facets)
+
+
+def card_of(document: StoredDocument, profile: Profile) -> DocumentCard:
+    """What is known of a document as a whole, its summary in its own words."""
+    return DocumentCard(
+        topic=profile.topic(document.text),
+        language=language(document.text),
+        summary6=summary6(document.title, document.text, keywords(document.text)),
+    )
 
 
 def header(document: StoredDocument, chunk: Chunk, fields: ChunkFields, profile: Profile) -> str:
@@ -152,13 +189,18 @@ def header(document: StoredDocument, chunk: Chunk, fields: ChunkFields, profile:
     return line.removesuffix(" > ")
 
 
-def _frequencies(document: StoredDocument, chunk: Chunk, fields: ChunkFields) -> Mapping[str, int]:
+def _frequencies(
+    document: StoredDocument, chunk: Chunk, fields: ChunkFields, card: DocumentCard | None
+) -> Mapping[str, int]:
     texts = {
         "title": document.title,
         "headings": "\n".join(chunk.heading_path),
         "file": PurePosixPath(document.path).stem if document.url is None else "",
         "topic": fields.topic,
         "text": chunk.text,
+        "summary": "\n".join(bullet.partition(" — ")[2] for bullet in card.summary6)
+        if card
+        else "",
     }
     return frequencies((texts[field], weight) for field, weight in FIELD_WEIGHTS.items())
 
@@ -193,7 +235,12 @@ async def embed(
         for window in chunk.windows
         if window.digest not in known
     }
-    made = await embedder.embed(list(missing.values()))
+    texts = list(missing.values())
+    provider, _, model = embedder.space.model.partition(":")
+    with span("embed", provider, model=model, chunk_count=len(texts)) as traced:
+        made = await embedder.embed(texts)
+        if traced.recording:
+            traced.set(tokens_processed=sum(embedder.tokenizer.counts(texts)))
     return dict(zip(missing, made, strict=True))
 
 
@@ -223,17 +270,35 @@ async def swap(
     async with connection.transaction():
         current = await documents.lock_unchanged(connection, [d.document for d in prepared])
         rows = [c for d in prepared if d.document.id in current for c in d.chunks]
-        old = await chunks.ids_of(connection, current)
+        document_of = await chunks.ids_of(connection, current)
+        old = set(document_of)
         new = {row.chunk.id for row in rows}
         await lexical.delete(connection, old)
         await chunks.delete(connection, old - new)
         await chunks.upsert(connection, [(row.chunk, row.fields) for row in rows])
         if space is not None:
-            await _write_vectors(connection, space, rows, old, known | made)
+            await _write_vectors(connection, space, rows, old, known, made)
         await lexical.insert(connection, collection, [row.postings for row in rows], term_ids)
-        await documents.mark_processed(connection, current, recipe=recipe)
+        await documents.mark_processed(
+            connection,
+            {d.document.id: d.facets for d in prepared if d.document.id in current},
+            recipe=recipe,
+        )
+        await ledger.upserted(
+            connection,
+            {
+                d.document.id: sum(len(c.windows) for c in d.chunks)
+                for d in prepared
+                if d.card and d.document.id in current
+            },
+        )
         await jobs.complete(connection, worker, [j for j in taken if j.document_id in current])
         await jobs.give_back(connection, worker, [j for j in taken if j.document_id not in current])
+        run_of = {job.document_id: job.run_id for job in taken if job.run_id is not None}
+        made_by = [run_of.get(row.fields.document_id) for row in rows if row.chunk.id not in old]
+        unmade_by = [run_of.get(document_of[chunk]) for chunk in old - new]
+        # Last, since every swap of a run waits here for the one before.
+        await runs.count_chunks(connection, created=_counted(made_by), deleted=_counted(unmade_by))
     embedded = sum(any(w.digest in made for w in row.windows) for row in rows)
     with_vectors = sum(bool(row.windows) for row in rows)
     return Swapped(
@@ -241,17 +306,29 @@ async def swap(
     )
 
 
+def _counted(run_ids: Iterable[int | None]) -> Counter[int]:
+    return Counter(run for run in run_ids if run is not None)
+
+
 async def _write_vectors(
     connection: Connection,
     space: SpaceId,
     rows: Sequence[PreparedChunk],
     old: set[ChunkId],
-    vectors: dict[bytes, Vector],
+    known: dict[bytes, Vector],
+    made: dict[bytes, Vector],
 ) -> None:
-    """Vectors of chunks that are new or whose windows changed; the others stay where they are."""
+    """Vectors of chunks that are new, or changed, or embedded again; the others stay where they
+    are."""
+    vectors = known | made
     kept = [row.chunk.id for row in rows if row.chunk.id in old]
     stored = await embeddings.digests(connection, space, kept)
-    changed = [row for row in rows if stored.get(row.chunk.id) != [w.digest for w in row.windows]]
+    changed = [
+        row
+        for row in rows
+        if stored.get(row.chunk.id) != [w.digest for w in row.windows]
+        or any(w.digest in made for w in row.windows)
+    ]
     await embeddings.delete(connection, space, [r.chunk.id for r in changed if r.chunk.id in old])
     await embeddings.insert(
         connection,

@@ -6,7 +6,7 @@ import hashlib
 import os
 import re
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -54,8 +54,12 @@ class Skipped:
     reason: str
 
 
-def scan(folder: Path, *, max_bytes: int) -> Iterator[Found | Skipped]:
+def scan(
+    folder: Path, *, max_bytes: int, wanted: Callable[[str], bool] | None = None
+) -> Iterator[Found | Skipped]:
     """Every document under `folder`, each once, in the order of their names; links come last.
+
+    `wanted` says by its name whether a file is one, instead of the formats we read.
 
     Files that are ignored or are no documents are passed over in silence. Raises
     UnreadableSource when the folder itself cannot be read.
@@ -65,7 +69,7 @@ def scan(folder: Path, *, max_bytes: int) -> Iterator[Found | Skipped]:
         os.scandir(root).close()
     except (OSError, RuntimeError, ValueError) as error:
         raise UnreadableSource(str(folder), reason_of(error)) from error
-    walk = _Walk(root, max_bytes)
+    walk = _Walk(root, max_bytes, wanted or _is_document)
     yield from walk.folder(root, "", _rules_above(root))
     yield from walk.links()
 
@@ -97,8 +101,8 @@ class _Rules:
 
 
 class _Walk:
-    def __init__(self, root: Path, max_bytes: int) -> None:
-        self.root, self.max_bytes = root, max_bytes
+    def __init__(self, root: Path, max_bytes: int, wanted: Callable[[str], bool]) -> None:
+        self.root, self.max_bytes, self.wanted = root, max_bytes, wanted
         self.seen: set[str] = set()
         self.entered: set[str] = set()
         self.pending_links: list[tuple[str, str, list[_Rules]]] = []
@@ -124,7 +128,7 @@ class _Walk:
                 elif entry.is_dir(follow_symlinks=False):
                     if _enters(entry.name) and not _ignored(path_here, rules, folder=True):
                         below.append((entry.path, path_here, rules))
-                elif _is_document(entry.name) and not _ignored(path_here, rules):
+                elif self.wanted(entry.name) and not _ignored(path_here, rules):
                     yield from self.file(entry.path, path_here)
             stack.extend(reversed(below))
 
@@ -157,7 +161,7 @@ class _Walk:
         """
         for path, relative, rules in self.pending_links:
             is_folder = os.path.isdir(path)
-            named = _enters(Path(path).name) if is_folder else _is_document(Path(path).name)
+            named = _enters(Path(path).name) if is_folder else self.wanted(Path(path).name)
             if not named or _ignored(relative, rules, folder=is_folder):
                 continue
             target = os.path.realpath(path)

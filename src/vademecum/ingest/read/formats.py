@@ -44,9 +44,19 @@ _CONTENT_TYPES: "dict[str, Format]" = {
 }
 
 
-def read_bytes(data: bytes, *, name: str, content_type: str | None = None) -> "Document":
+READ_SECONDS = 30
+"""Processor time that reading one document may take, unless told otherwise."""
+
+_APART: "frozenset[Format]" = frozenset({"rst", "pdf"})
+_APART_FROM = 64 * 1024
+
+
+def read_bytes(
+    data: bytes, *, name: str, content_type: str | None = None, seconds: int = READ_SECONDS
+) -> "Document":
     """The document that these bytes are. `name` is a path or URL, for messages and the format.
 
+    What can take long is read in another process, which may use `seconds` of processor time.
     Raises UnreadableSource with the reason for anything that is not a readable document.
     """
     from vademecum.types import Document  # loads numpy: not for a mere scan
@@ -55,12 +65,12 @@ def read_bytes(data: bytes, *, name: str, content_type: str | None = None) -> "D
         raise UnreadableSource(name, "it is empty")
     kind, charset = _split_content_type(content_type)
     format_ = _format(data, name, kind)
-    if format_ == "pdf":
-        from vademecum.ingest.read.pdf import read_pdf
+    if format_ in _APART or (format_ != "text" and len(data) >= _APART_FROM):
+        from vademecum.ingest.read.apart import read_apart
 
-        content = read_pdf(data, name=name)
+        content = read_apart(data, name=name, format_=format_, charset=charset, seconds=seconds)
     else:
-        content = _read_text_format(decode(data, name=name, declared=charset), format_, name)
+        content = read_content(data, name=name, format_=format_, charset=charset)
     if not content.text.strip():
         raise UnreadableSource(name, "it holds no text")
     return Document(
@@ -72,12 +82,22 @@ def read_bytes(data: bytes, *, name: str, content_type: str | None = None) -> "D
     )
 
 
-def read_file(path: Path, *, name: str, max_bytes: int) -> "Document":
+def read_content(data: bytes, *, name: str, format_: "Format", charset: str | None) -> Content:
+    """What the reader of a format makes of the bytes, in this process. Raises UnreadableSource."""
+    if format_ == "pdf":
+        from vademecum.ingest.read.pdf import read_pdf
+
+        return read_pdf(data, name=name)
+    return _read_text_format(decode(data, name=name, declared=charset), format_, name)
+
+
+def read_file(path: Path, *, name: str, max_bytes: int, seconds: int = READ_SECONDS) -> "Document":
     """The document of one regular file; never waits on a pipe or a device.
 
     Raises UnreadableSource, also for a file that is too large, gone or forbidden.
     """
-    return read_bytes(read_regular_file(path, name=name, max_bytes=max_bytes), name=name)
+    data = read_regular_file(path, name=name, max_bytes=max_bytes)
+    return read_bytes(data, name=name, seconds=seconds)
 
 
 def read_regular_file(path: Path, *, name: str, max_bytes: int) -> bytes:

@@ -4,14 +4,15 @@ import asyncio
 import ipaddress
 import socket
 import zlib
-from collections.abc import AsyncIterator, Awaitable, Callable
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from functools import cache
 from typing import TYPE_CHECKING
 from urllib.parse import urljoin, urlsplit
 
-from vademecum.errors import FetchRefused, UnreadableSource
+from vademecum.errors import FetchRefused, HostBusy, UnreadableSource
 from vademecum.ingest.read.formats import FORMATS, extension_of, too_large
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ Resolver = Callable[[str, int], Awaitable[list[str]]]
 MAX_REDIRECTS = 5
 _CONNECT_SECONDS = 10.0
 _READABLE = {
+    "application/json",
     "application/pdf",
     "application/x-pdf",
     "application/xhtml+xml",
@@ -51,6 +53,25 @@ class Page:
     etag: str | None
     last_modified: str | None
     fetched_at: datetime
+    hops: tuple[str, ...] = ()
+    """The addresses that redirected here, in order."""
+    headers: Mapping[str, str] = field(default_factory=dict)
+    """Of the answer, names in lower case."""
+    unchanged: bool = False
+    """The server says that what the validators stand for is still so; `data` is empty."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Validators:
+    """What a server gave to ask by whether a page has changed."""
+
+    etag: str | None = None
+    last_modified: str | None = None
+
+    @property
+    def headers(self) -> dict[str, str]:
+        asked = {"If-None-Match": self.etag, "If-Modified-Since": self.last_modified}
+        return {name: value for name, value in asked.items() if value}
 
 
 async def resolve(host: str, port: int) -> list[str]:
@@ -66,15 +87,17 @@ async def fetch(
     allow_private: bool = False,
     timeout: float = 30.0,  # noqa: ASYNC109 - the limit of the whole fetch, redirects included
     resolver: Resolver = resolve,
+    validators: Validators = Validators(),
 ) -> Page:
     """The page at `url`, through at most five redirects, each checked like the first.
 
-    Raises FetchRefused for an address that is never fetched, UnreadableSource for a page that
-    cannot be had: an error status, too large, too slow, not a document.
+    With `validators` the page may come back as `unchanged`. Raises FetchRefused for an address
+    that is never fetched, UnreadableSource for a page that cannot be had: an error status, too
+    large, too slow, not a document; HostBusy when the server asks to come again later.
     """
     try:
         async with asyncio.timeout(timeout):
-            return await _follow(url, max_bytes, _Guard(allow_private, resolver))
+            return await _follow(url, max_bytes, _Guard(allow_private, resolver), validators)
     except TimeoutError as error:
         raise UnreadableSource(url, f"it did not answer within {timeout:g} s") from error
 
@@ -87,7 +110,7 @@ def _tls() -> "ssl.SSLContext":
     return httpx.create_ssl_context()  # SSL_CERT_FILE counts: many a company has its own
 
 
-async def _follow(url: str, max_bytes: int, guard: "_Guard") -> Page:
+async def _follow(url: str, max_bytes: int, guard: "_Guard", validators: Validators) -> Page:
     from importlib.metadata import version
 
     import httpx
@@ -98,13 +121,16 @@ async def _follow(url: str, max_bytes: int, guard: "_Guard") -> Page:
             verify=_tls(), limits=httpx.Limits(max_keepalive_connections=0)
         ),
         headers={
-            "User-Agent": f"vademecum/{version('vademecum')}",
-            "Accept": "text/html, text/markdown, text/plain;q=0.9, application/pdf;q=0.8",
-            "Accept-Encoding": "gzip",
-        },
+            "User-Agent": f"vademecum/{version('vademecum')} (document cache for agents)",
+            "Accept": "text/markdown, text/html;q=0.9, text/plain;q=0.8, application/pdf;q=0.7,"
+            " application/json;q=0.6, */*;q=0.1",
+            "Accept-Encoding": "gzip, br",
+        }
+        | validators.headers,
         timeout=httpx.Timeout(None, connect=_CONNECT_SECONDS),
         trust_env=False,
     ) as client:
+        hops: list[str] = []
         for _ in range(MAX_REDIRECTS + 1):
             try:
                 response = await guard.get(client, url)
@@ -112,10 +138,11 @@ async def _follow(url: str, max_bytes: int, guard: "_Guard") -> Page:
                 raise UnreadableSource(url, _network_reason(error)) from error
             try:
                 if response.has_redirect_location:
+                    hops.append(url)
                     url = urljoin(url, response.headers["location"])
                     client.cookies.clear()
                     continue
-                return await _read(response, url, max_bytes)
+                return replace(await _read(response, url, max_bytes), hops=tuple(hops))
             except httpx.HTTPError as error:
                 raise UnreadableSource(url, _network_reason(error)) from error
             finally:
@@ -223,11 +250,24 @@ def _embedded(ip: ipaddress.IPv6Address) -> ipaddress.IPv4Address | None:
 
 
 async def _read(response: "httpx.Response", url: str, max_bytes: int) -> Page:
+    page = Page(
+        url=url,
+        content_type=response.headers.get("content-type", ""),
+        data=b"",
+        etag=response.headers.get("etag"),
+        last_modified=response.headers.get("last-modified"),
+        fetched_at=datetime.now(UTC),
+        headers={name.lower(): value for name, value in response.headers.items()},
+    )
+    asked = response.request.headers
+    if response.status_code == 304 and ("if-none-match" in asked or "if-modified-since" in asked):
+        return replace(page, unchanged=True)
+    if response.status_code in (429, 503):
+        raise HostBusy(url, response.status_code, retry_after(response.headers.get("retry-after")))
     if response.status_code != 200:
         phrase = response.reason_phrase
         raise UnreadableSource(url, f"it answered {response.status_code} {phrase}".rstrip())
-    content_type = response.headers.get("content-type", "")
-    _check_content_type(content_type, url)
+    _check_content_type(page.content_type, url)
     declared = response.headers.get("content-length", "")
     if declared.isdecimal() and int(declared) > max_bytes:
         raise UnreadableSource(url, too_large(int(declared), max_bytes))
@@ -236,14 +276,20 @@ async def _read(response: "httpx.Response", url: str, max_bytes: int) -> Page:
         data += piece
         if len(data) > max_bytes:
             raise UnreadableSource(url, too_large(len(data), max_bytes))
-    return Page(
-        url=url,
-        content_type=content_type,
-        data=bytes(data),
-        etag=response.headers.get("etag"),
-        last_modified=response.headers.get("last-modified"),
-        fetched_at=datetime.now(UTC),
-    )
+    return replace(page, data=bytes(data), fetched_at=datetime.now(UTC))
+
+
+def retry_after(value: str | None, *, most: float = 24 * 3600.0) -> float | None:
+    """Seconds to wait by a Retry-After header, a number or a date; None where it says nothing."""
+    if value is None:
+        return None
+    if value.strip().isdecimal():
+        return min(float(value), most)
+    try:
+        wait = (parsedate_to_datetime(value) - datetime.now(UTC)).total_seconds()
+    except (ValueError, TypeError):
+        return None
+    return min(max(wait, 0.0), most)
 
 
 def _check_content_type(content_type: str, url: str) -> None:
@@ -262,6 +308,10 @@ async def _decompressed(
         async for raw in response.aiter_raw():
             yield raw
         return
+    if encoding == "br":
+        async for piece in _from_brotli(response, url, max_bytes):
+            yield piece
+        return
     if encoding not in ("gzip", "x-gzip", "deflate"):
         raise UnreadableSource(url, f"it is compressed in a way not asked for ({encoding})")
     unpack = zlib.decompressobj(wbits=47)
@@ -271,6 +321,23 @@ async def _decompressed(
         except zlib.error as error:
             raise UnreadableSource(url, "its compression is broken") from error
     if not unpack.eof:
+        raise UnreadableSource(url, "it ended too early")
+
+
+async def _from_brotli(
+    response: "httpx.Response", url: str, max_bytes: int
+) -> AsyncIterator[bytes]:
+    import brotli
+
+    unpack = brotli.Decompressor()
+    try:
+        async for raw in response.aiter_raw():
+            yield unpack.process(raw, output_buffer_limit=max_bytes + 1)
+        while not unpack.is_finished() and not unpack.can_accept_more_data():
+            yield unpack.process(b"", output_buffer_limit=max_bytes + 1)
+    except brotli.error as error:
+        raise UnreadableSource(url, "its compression is broken") from error
+    if not unpack.is_finished():
         raise UnreadableSource(url, "it ended too early")
 
 
