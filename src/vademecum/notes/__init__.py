@@ -1,0 +1,1 @@
+"""What is known about projects: notes that agents and people leave."""
