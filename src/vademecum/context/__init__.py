@@ -1,0 +1,1 @@
+"""What an agent should know for a task: notes first, then the user, then the outside."""

@@ -1,0 +1,1 @@
+"""Knowledge that knows the code: documents, APIs, code, and how they relate."""

@@ -1,0 +1,54 @@
+"""Whole texts of documents, as files of their owner only; the database holds what is searched."""
+
+import os
+from collections.abc import Collection
+from contextlib import suppress
+from pathlib import Path
+from uuid import UUID
+
+from vademecum.types import EntityId
+
+
+class Content:
+    """A file a document, named by its id, in folders of the first two digits."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def path(self, number: UUID) -> Path:
+        return self.folder / str(number)[:2] / f"{number}.md"
+
+    def read(self, number: UUID) -> str | None:
+        """None where it is not kept."""
+        try:
+            return self.path(number).read_text(encoding="utf-8")
+        except FileNotFoundError:
+            return None
+
+    def write(self, number: UUID, text: str) -> None:
+        """Whole or not at all: a reader never sees half of it."""
+        path = self.path(number)
+        for folder in (self.folder, path.parent):
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        part = path.with_suffix(f".{os.getpid()}.part")
+        try:
+            descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+            with os.fdopen(descriptor, "w", encoding="utf-8", errors="replace") as file:
+                file.write(text)
+            part.replace(path)
+        finally:
+            part.unlink(missing_ok=True)
+
+    def unused(self, *, before: float) -> list[EntityId]:
+        """Documents whose file was neither written nor read since a time, in seconds."""
+        found = []
+        for path in self.folder.glob("??/*.md"):
+            with suppress(ValueError, FileNotFoundError):
+                seen = path.stat()
+                if max(seen.st_mtime, seen.st_atime) < before:
+                    found.append(EntityId(UUID(path.stem)))
+        return found
+
+    def remove(self, ids: Collection[UUID]) -> None:
+        for number in ids:
+            self.path(number).unlink(missing_ok=True)

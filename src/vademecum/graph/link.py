@@ -1,0 +1,398 @@
+"""`vade link`: a project's code tied to the documentation and the APIs of the libraries it uses.
+
+Each file is one statement of the graph, so linking can stop anywhere and go on later: what is
+linked stays, what changed is linked anew, what is gone goes.
+"""
+
+import hashlib
+import re
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from vademecum.access import require_all
+from vademecum.errors import BadInput
+from vademecum.graph import nodes
+from vademecum.graph.api import Api, Library
+from vademecum.graph.code import CodeFile, Use
+from vademecum.graph.facade import Graph
+from vademecum.graph.libraries import READER, Libraries
+from vademecum.graph.nodes import APIReference, ExternalDoc, Node
+from vademecum.graph.project import Project, read_project
+from vademecum.graph.relations import Relation
+from vademecum.graph.resolve import Resolver
+from vademecum.graph.sources import environment
+from vademecum.graph.sources.environment import Installed
+from vademecum.ingest.read.files import Skipped
+
+SOURCE = "link"
+"""Who states the links of code; the key is the file's path."""
+LIBRARY_SOURCE = "environment"
+"""Who states the APIs of libraries; the key is `pypi:name@version`."""
+LINKER = 1
+"""Of what is linked; raised when links made before would lack something."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LinkReport:
+    """What linking a project did, and what it could not read."""
+
+    project: str
+    files: int
+    linked: int
+    """Files whose links were made now."""
+    unchanged: int
+    removed: int
+    """Files that are gone, with their links."""
+    lines: int
+    calls: int
+    """Calls in the files linked now that lead to an API of a library."""
+    imports: int
+    unresolved: int
+    """Calls into installed libraries of which the code does not show what they call."""
+    libraries: dict[str, str]
+    skipped: list[Skipped]
+    notices: list[str]
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Linked:
+    nodes: list[Node]
+    relations: list[Relation]
+    calls: int
+    imports: int
+    unresolved: int
+
+
+class CodeLinks:
+    """`app.code`. Every call names its project."""
+
+    def __init__(self, graph: Graph, *, home: Path) -> None:
+        self._graph = graph
+        self._home = home
+
+    async def link(
+        self,
+        root: Path,
+        *,
+        project: str | None = None,
+        python: Path | None = None,
+        force: bool = False,
+        progress: Callable[[str, int, int], None] = lambda what, done, total: None,
+        notice: Callable[[str], None] = lambda text: None,
+    ) -> LinkReport:
+        """Bring the links of a folder's code up to date; the project is named as the folder.
+
+        Raises BadInput, UnreadableSource.
+        """
+        require_all("admin")  # it reads what is on this machine
+        started = time.perf_counter()
+        if root.exists() and not root.is_dir():
+            raise BadInput(f"{root} is not a folder", hint="Link the folder of the project.")
+        code = read_project(root, progress=lambda done, total: progress("reading", done, total))
+        name = project or code.root.resolve().name
+        found, notices = _environment(code, python)
+        libraries = Libraries(found, home=self._home, notice=notice) if found else None
+        get = libraries.get if libraries is not None else (lambda top: None)
+        resolver = Resolver(code.definitions, code.modules, get)
+        digests = _digests(code, libraries)
+        known = {} if force else await self._graph.digests(SOURCE, project=name)
+        changed = [file for file in code.files if known.get(file.path) != digests[file.path]]
+        references = _References(libraries)
+        calls = imports = unresolved = 0
+        stated: set[str] = set()
+        for number, file in enumerate(changed, 1):
+            linked = _link_file(file, name, code.hashes[file.path], resolver, references)
+            if libraries is not None:
+                await self._state_libraries(libraries, references, stated)
+            await self._graph.state(
+                SOURCE,
+                file.path,
+                project=name,
+                nodes=linked.nodes,
+                relations=linked.relations,
+                digest=digests[file.path],
+            )
+            calls, imports = calls + linked.calls, imports + linked.imports
+            unresolved += linked.unresolved
+            progress("linking", number, len(changed))
+        before = await self._graph.digests(SOURCE, project=name)
+        gone = sorted(set(before) - {file.path for file in code.files})
+        if gone:
+            await self._graph.retract(SOURCE, gone, project=name)
+        return LinkReport(
+            project=name,
+            files=len(code.files),
+            linked=len(changed),
+            unchanged=len(code.files) - len(changed),
+            removed=len(gone),
+            lines=sum(file.lines for file in code.files),
+            calls=calls,
+            imports=imports,
+            unresolved=unresolved,
+            libraries={n: one.version for n, one in sorted(libraries.used.items())}
+            if libraries
+            else {},
+            skipped=list(code.skipped),
+            notices=notices,
+            seconds=time.perf_counter() - started,
+        )
+
+    async def _state_libraries(
+        self, libraries: Libraries, references: "_References", stated: set[str]
+    ) -> None:
+        """State the libraries that were read since, before files refer to them."""
+        for key, library in list(libraries.read.items()):
+            if key in stated:
+                continue
+            stated.add(key)
+            digest = f"{LINKER}.{READER}"
+            if (await self._graph.digests(LIBRARY_SOURCE)).get(key) == digest:
+                continue
+            made = [references.node(library, name, api) for name, api in library.references()]
+            document = references.document(library)
+            relations = [
+                Relation(kind="DOCUMENTED_IN", start=one, end=document)
+                for one in made
+                if document is not None and one.name.count(".") <= 1
+            ]
+            relations += list(references.replacements(library))
+            every: list[Node] = [*made, *([document] if document else [])]
+            await self._graph.state(
+                LIBRARY_SOURCE, key, nodes=every, relations=relations, digest=digest
+            )
+
+
+class _References:
+    """The nodes of libraries' APIs, each made once."""
+
+    def __init__(self, libraries: Libraries | None) -> None:
+        self._libraries = libraries
+        self._names: dict[int, dict[str, str]] = {}
+        self._now = datetime.now(UTC)
+
+    def of(self, library: Library, path: str, api: Api) -> APIReference:
+        """The node of what a use means."""
+        names = self._names_of(library)
+        owner, _, last = path.rpartition(".")
+        name = names.get(path) or (f"{names[owner]}.{last}" if owner in names else path)
+        return self.node(library, name, api)
+
+    def _names_of(self, library: Library) -> dict[str, str]:
+        if id(library) not in self._names:
+            self._names[id(library)] = {api.path: name for name, api in library.references()}
+        return self._names[id(library)]
+
+    def node(self, library: Library, name: str, api: Api) -> APIReference:
+        namespace, _, function = _split(library, name)
+        whole = [one for one in api.deprecations if not one.subject and not one.conditional]
+        gotchas = [one.sentence for one in api.deprecations if one.subject or one.conditional]
+        said = whole[0] if whole else None
+        return APIReference(
+            namespace=namespace,
+            function_name=function,
+            ecosystem="npm" if library.ecosystem == "npm" else "pypi",
+            package=library.name,
+            version=library.version,
+            language="javascript" if library.ecosystem == "npm" else "python",
+            signature=api.signature,
+            parameters=tuple(
+                {
+                    key: value
+                    for key, value in (
+                        ("name", one.name),
+                        ("kind", one.kind),
+                        ("annotation", one.annotation),
+                        ("default", one.default),
+                    )
+                    if value is not None
+                }
+                for one in api.parameters
+            ),
+            return_type=api.returns or "",
+            description=api.description,
+            example_code="\n\n".join(api.examples),
+            gotchas=tuple(dict.fromkeys(one for one in gotchas)),
+            version_introduced=api.version_added or "",
+            # Where the notice names no version: the one that it was read in.
+            deprecated_in=(said.since or library.version) if said else None,
+            removed_in=said.until if said else None,
+            deprecation=said.sentence if said else "",
+        )
+
+    def replacements(self, library: Library) -> Iterable[Relation]:
+        """What deprecated APIs are replaced by, where that is an API of the same library."""
+        listed = dict(library.references())
+        for name, api in listed.items():
+            for said in api.deprecations:
+                if said.subject or said.conditional or not said.replacement:
+                    continue
+                wanted = said.replacement.partition("(")[0].partition("[")[0]
+                beside = f"{name.rpartition('.')[0]}.{wanted}"
+                top = f"{name.partition('.')[0]}.{wanted}"
+                found = next((one for one in (wanted, beside, top) if one in listed), None)
+                if found is not None and found != name:
+                    yield Relation(
+                        kind="REPLACED_BY",
+                        start=self.node(library, name, api),
+                        end=self.node(library, found, listed[found]),
+                        properties={"in_version": said.since, "evidence": said.sentence},
+                    )
+
+    def document(self, library: Library) -> ExternalDoc | None:
+        """The document of a library: its readme, at its home."""
+        if self._libraries is None:
+            return None
+        if library.ecosystem == "stdlib":
+            minor = ".".join(library.version.split(".")[:2])
+            return self._document(
+                library,
+                f"https://docs.python.org/{minor}/library/",
+                "Python standard library",
+                "",
+                "",
+            )
+        installed = self._libraries.environment.installed.get(library.name)
+        if installed is None:
+            return None
+        return self._document(
+            library, _home_of(installed), installed.name, installed.summary, installed.readme
+        )
+
+    def _document(
+        self, library: Library, url: str, title: str, summary: str, text: str
+    ) -> ExternalDoc:
+        return ExternalDoc(
+            source=LIBRARY_SOURCE,
+            source_url=url,
+            title=f"{title} {library.version}",
+            content_hash=hashlib.sha256(text.encode()).hexdigest(),
+            summary=summary[:500],
+            content_snippet=text[:1000],
+            last_updated=self._now,
+            version=library.version,
+            language="python",
+            category="reference",
+            fetch_method="environment",
+            ecosystem="pypi",
+            package=library.name,
+        )
+
+
+def _home_of(one: Installed) -> str:
+    wanted = ("documentation", "docs", "homepage", "source", "repository")
+    by_label = {label.lower(): url for label, url in one.urls.items()}
+    found = next((by_label[label] for label in wanted if label in by_label), None)
+    return found or f"https://pypi.org/project/{one.name}/{one.version}/"
+
+
+def _split(library: Library, name: str) -> tuple[str, str, str]:
+    """The module of a name, and the rest."""
+    parts = name.split(".")
+    for length in range(len(parts) - 1, 0, -1):
+        module = ".".join(parts[:length])
+        path = library.aliases.get(module, module)
+        found = library.apis.get(path)
+        if found is not None and found.kind == "module":
+            return module, ".", ".".join(parts[length:])
+    return ".".join(parts[:-1]), ".", parts[-1]
+
+
+def _link_file(
+    file: CodeFile, project: str, digest: str, resolver: Resolver, references: _References
+) -> _Linked:
+    """The nodes and relations of a file."""
+    node = nodes.CodeFile(
+        in_project=project, path=file.path, language=file.language, content_hash=digest
+    )
+    functions = {
+        one.name: nodes.Function(
+            in_project=project,
+            path=file.path,
+            qualified_name=one.name,
+            line_number=one.line,
+            end_line_number=one.end_line,
+        )
+        for one in file.functions
+    }
+    relations = [Relation(kind="DEFINED_IN", start=one, end=node) for one in functions.values()]
+    calls = imports = unresolved = 0
+    for use in file.uses:
+        found = resolver.resolve(use.target)
+        if use.kind == "import":
+            library = resolver.library_of(use.target)
+            document = references.document(library) if library else None
+            if document is not None:
+                imports += 1
+                relations.append(_tie("EXPLAINS", document, node, use))
+        elif use.kind == "call" and found is not None and found.api is not None:
+            calls += 1
+            api = references.of(found.library, found.path, found.api)
+            relations.append(_tie("USED_IN", api, functions.get(use.function, node), use))
+        elif use.kind == "call" and found is None and resolver.library_of(use.target):
+            unresolved += 1
+    return _Linked([node, *functions.values()], relations, calls, imports, unresolved)
+
+
+def _tie(kind: str, start: Node, end: Node, use: Use) -> Relation:
+    return Relation(
+        kind=kind,
+        start=start,
+        end=end,
+        key=f"{use.line}:{use.column}",
+        properties={"line_number": use.line, "context": use.context},
+    )
+
+
+def _environment(
+    code: Project, python: Path | None
+) -> tuple[environment.Environment | None, list[str]]:
+    """The environment; a project without Python needs none."""
+    if not any(file.language == "python" for file in code.files):
+        return None, []
+    return environment.find(code.root, python), []
+
+
+def _digests(code: Project, libraries: Libraries | None) -> dict[str, str]:
+    """By path, a digest of all that the links of a file follow from: itself, the definitions of
+    the project's modules that it can reach, and the versions of the libraries."""
+    by_module = {file.module: file for file in code.files}
+    own = {
+        file.module: hashlib.sha256(repr(sorted(file.definitions.items())).encode()).hexdigest()
+        for file in code.files
+    }
+    near = {module: _modules_in(file, by_module) for module, file in by_module.items()}
+    installed = libraries.environment.installed if libraries else {}
+    versions = repr(sorted((name, one.version) for name, one in installed.items()))
+    digests = {}
+    for file in code.files:
+        reached: set[str] = set()
+        waiting = [file.module]
+        while waiting:
+            module = waiting.pop()
+            if module not in reached:
+                reached.add(module)
+                waiting.extend(near.get(module, ()))
+        parts = [code.hashes[file.path], str(LINKER), str(READER), versions]
+        parts += [own[module] for module in sorted(reached)]
+        digests[file.path] = hashlib.sha256("\0".join(parts).encode()).hexdigest()
+    return digests
+
+
+def _modules_in(file: CodeFile, modules: Mapping[str, CodeFile]) -> set[str]:
+    """The project's modules that the expressions of a file lead through."""
+    expressions = {use.target for use in file.uses}
+    for one in file.definitions.values():
+        expressions.update(e for e in (one.value, one.yields, one.decorated, *one.bases) if e)
+    found = set()
+    for expression in expressions:
+        parts = re.split(r"[.({|\[]", expression)
+        for length in range(len(parts), 0, -1):
+            module = ".".join(parts[:length])
+            if module in modules:
+                found.add(module)
+                break
+    return found

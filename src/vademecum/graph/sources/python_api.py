@@ -1,0 +1,491 @@
+"""API references of installed Python packages, read statically by griffe: nothing is imported."""
+
+import ast
+import logging
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import griffe
+
+from vademecum.graph import notices
+from vademecum.graph.api import Api, Deprecation, Kind, Library, Parameter
+
+MAX_DESCRIPTION = 1000
+"""Characters of a description; the rest is in the library's own documentation."""
+MAX_EXAMPLES = 2
+MAX_EXAMPLE = 1500
+_NO_API = re.compile(r"(^|\.)(tests|conftest|test_\w+|_vendor|_vendored|vendored|vendor)(\.|$)")
+_DYNAMIC = re.compile(r"\bglobals\(\)|sys\.modules\[|lazy_loader|lazy\.attach|\bexec\(")
+_NOTICES = "vademecum_notices"
+_DYNAMIC_KEY = "vademecum_dynamic"
+
+logging.getLogger("griffe").addHandler(logging.NullHandler())
+logging.getLogger("griffe").propagate = False
+
+
+def read_library(
+    name: str,
+    version: str,
+    modules: Iterable[str],
+    folders: Iterable[Path],
+    *,
+    stdlib: bool = False,
+) -> Library:
+    """The library that these modules make up; a module that cannot be read is left out."""
+    search = [str(folder) for folder in folders]
+    apis: dict[str, Api] = {}
+    aliases: dict[str, str] = {}
+    tops = list(dict.fromkeys(modules))
+    for top in tops:
+        loader = griffe.GriffeLoader(
+            search_paths=search,
+            allow_inspection=False,
+            extensions=griffe.Extensions(_Notices()),
+            store_source=False,
+        )
+        _leave_out_tests(loader)
+        _find_stubs(loader)
+        try:
+            loaded = loader.load(top, try_relative_path=False)
+        except (
+            ImportError,
+            griffe.GriffeError,
+            SyntaxError,
+            OSError,
+            RecursionError,
+            ValueError,
+            KeyError,
+        ):
+            apis.setdefault(top, Api(path=top, kind="module", dynamic=True))
+            continue
+        with suppress(Exception):  # What cannot be resolved stays an alias; the rest is as good.
+            loader.resolve_aliases(implicit=True, external=None)
+        if isinstance(loaded, griffe.Alias):
+            continue
+        modules_read = loader.modules_collection
+        for api in _walk(loaded, aliases, search):
+            apis[api.path] = api
+        _spread_dynamic(apis, modules_read.members)
+        _expand_stars(apis, aliases, modules_read.members)
+    return Library(
+        name=name,
+        version=version,
+        ecosystem="stdlib" if stdlib else "python",
+        apis=apis,
+        aliases=aliases,
+    )
+
+
+def _spread_dynamic(apis: dict[str, Api], modules: Mapping[str, Any]) -> None:
+    """A module that takes all names of a dynamic one is dynamic itself."""
+    stars = {
+        path: obj.extra[_NOTICES].get("stars", ())
+        for path, obj in _modules(modules)
+        if path in apis and obj.extra[_NOTICES].get("stars")
+    }
+    changed = True
+    while changed:
+        changed = False
+        for path, targets in stars.items():
+            if not apis[path].dynamic and any(t not in apis or apis[t].dynamic for t in targets):
+                apis[path] = replace(apis[path], dynamic=True)
+                changed = True
+
+
+def _expand_stars(
+    apis: Mapping[str, Api], aliases: dict[str, str], modules: Mapping[str, Any]
+) -> None:
+    """Names that a module has by a star import, where griffe left them out: it does so where a
+    stub says other than the source."""
+    read = {path: obj.extra[_NOTICES] for path, obj in _modules(modules) if path in apis}
+    members: dict[str, set[str]] = {path: set() for path in read}
+    for name in (*apis, *aliases):
+        owner, _, last = name.rpartition(".")
+        if owner in members:
+            members[owner].add(last)
+    changed = True
+    while changed:
+        changed = False
+        for path, notes in read.items():
+            for target in notes.get("stars", ()):
+                listed = read.get(target, {}).get("all") or [
+                    name for name in members.get(target, ()) if not name.startswith("_")
+                ]
+                for name in set(listed) & members.get(target, set()) - members[path]:
+                    aliases[f"{path}.{name}"] = f"{target}.{name}"
+                    members[path].add(name)
+                    changed = True
+
+
+def _modules(members: Mapping[str, Any]) -> Iterator[tuple[str, griffe.Module]]:
+    for one in members.values():
+        if isinstance(one, griffe.Module):
+            yield one.path, one
+            yield from _modules(one.members)
+
+
+def _find_stubs(loader: griffe.GriffeLoader) -> None:
+    """A module that is only a stub in one file is found, too."""
+    find = loader.finder.find_package
+
+    def find_package(name: str) -> Any:
+        try:
+            return find(name)
+        except ModuleNotFoundError:
+            for folder in loader.finder.search_paths:
+                if (path := folder / f"{name}.pyi").is_file():
+                    return griffe.Package(name, path, None)
+            raise
+
+    loader.finder.find_package = find_package  # type: ignore[assignment]
+
+
+def _leave_out_tests(loader: griffe.GriffeLoader) -> None:
+    every = loader.finder.submodules
+
+    def submodules(module: griffe.Module) -> list[Any]:
+        return [one for one in every(module) if not _NO_API.search(".".join(one[0]))]
+
+    loader.finder.submodules = submodules  # type: ignore[method-assign]
+
+
+class _Notices(griffe.Extension):
+    """Keeps with each object what its source says against it."""
+
+    def __init__(self) -> None:
+        self._constants: dict[str, str] = {}
+        self._sets = False
+        """Whether the module sets attributes by name, perhaps those of its classes."""
+
+    def on_module_instance(self, *, node: Any, mod: griffe.Module, agent: Any, **rest: Any) -> None:
+        if not isinstance(node, ast.Module):
+            return
+        self._constants = notices.constants_of(node)
+        source = getattr(agent, "code", "") or ""
+        self._sets = "setattr(" in source
+        mod.extra[_NOTICES]["found"] = notices.of_module(node, self._constants)
+        mod.extra[_NOTICES]["getattr"] = notices.of_getattr(node, self._constants)
+        mod.extra[_NOTICES]["stars"] = _stars(node, mod)
+        mod.extra[_NOTICES]["all"] = _listed(node)
+        mod.extra[_NOTICES]["dynamic"] = bool(_DYNAMIC.search(source))
+
+    def on_instance(self, *, node: Any, obj: griffe.Object, agent: Any, **rest: Any) -> None:
+        if isinstance(node, ast.ClassDef):
+            obj.extra[_NOTICES]["found"] = notices.of_class(node, self._constants)
+            obj.extra[_NOTICES]["dynamic"] = self._sets or bool(node.keywords)
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            obj.extra[_NOTICES]["found"] = notices.of_function(node, self._constants)
+            if node.returns is None:
+                obj.extra[_NOTICES]["returned"] = returned_class(node)
+
+
+def _listed(node: ast.Module) -> list[str]:
+    """The names of a module's `__all__`; none where they are not all written out."""
+    found: list[str] = []
+    for one in node.body:
+        targets = one.targets if isinstance(one, ast.Assign) else []
+        if isinstance(one, ast.AugAssign):
+            targets = [one.target]
+        if isinstance(one, ast.Assign | ast.AugAssign) and any(
+            isinstance(target, ast.Name) and target.id == "__all__" for target in targets
+        ):
+            if not isinstance(one.value, ast.List | ast.Tuple):
+                return []
+            texts = (part for part in one.value.elts if isinstance(part, ast.Constant))
+            found += [part.value for part in texts if isinstance(part.value, str)]
+    return found
+
+
+def _stars(node: ast.Module, module: griffe.Module) -> list[str]:
+    """The modules that a module takes all names of."""
+    package = module.path if module.is_init_module else module.path.rpartition(".")[0]
+    found = []
+    for one in ast.walk(node):
+        if isinstance(one, ast.ImportFrom) and any(alias.name == "*" for alias in one.names):
+            parts = package.split(".")
+            above = ".".join(parts[: len(parts) - one.level + 1]) if one.level else ""
+            found.append(".".join(part for part in (above, one.module or "") if part))
+    return found
+
+
+def _walk(obj: griffe.Object, aliases: dict[str, str], search: list[str]) -> Iterator[Api]:
+    if _NO_API.search(obj.path) and obj.is_module:
+        return
+    yield _api(obj, search)
+    if not (obj.is_module or obj.is_class):
+        return
+    said: Mapping[str, Deprecation] = (
+        obj.extra[_NOTICES].get("getattr", {}) if obj.is_module else {}
+    )
+    for name, one in said.items():
+        target = obj.members.get(name)
+        if target is None:
+            yield Api(
+                path=f"{obj.path}.{name}",
+                kind="attribute",
+                deprecations=(_placed(one, obj, search),),
+                file=_file(obj, search),
+                line=one.line,
+            )
+    for name in _compiled(obj):
+        if name not in obj.members:
+            yield Api(path=f"{obj.path}.{name}", kind="module", dynamic=True)
+    for name, member in obj.members.items():
+        if "*" in name or "/" in name:
+            continue
+        if isinstance(member, griffe.Alias):
+            aliases[f"{obj.path}.{name}"] = member.target_path
+        elif isinstance(member, griffe.Object):
+            yield from _walk(member, aliases, search)
+    for name, overloads in getattr(obj, "overloads", {}).items():
+        if name not in obj.members and overloads:  # a stub that has nothing else
+            yield _api(overloads[-1], search)
+
+
+def _compiled(obj: griffe.Object) -> list[str]:
+    """The modules beside a package's own that have no source."""
+    if not (obj.is_module and isinstance(obj.filepath, Path) and obj.filepath.stem == "__init__"):
+        return []
+    try:
+        files = list(obj.filepath.parent.iterdir())
+    except OSError:
+        return []
+    return [one.name.partition(".")[0] for one in files if one.suffix in (".so", ".pyd")]
+
+
+def _api(obj: griffe.Object, search: list[str]) -> Api:
+    found = obj.extra[_NOTICES].get("found", [])
+    text = obj.docstring.value if obj.docstring else ""
+    if obj.is_attribute and not found and text:
+        found = notices.of_docstring(text, obj.lineno or 0, set())
+    file = _file(obj, search)
+    base = Api(
+        path=obj.path,
+        kind=_kind(obj),
+        description=_description(text),
+        examples=_examples(text),
+        version_added=notices.version_added(text) if text else None,
+        deprecations=tuple(_placed(one, obj, search) for one in found),
+        file=file,
+        line=obj.lineno or 0,
+        dynamic=_is_dynamic(obj),
+    )
+    if isinstance(obj, griffe.Function):
+        return replace(base, **_called(obj))
+    if isinstance(obj, griffe.Class):
+        init = obj.members.get("__init__")
+        called = _called(init) if isinstance(init, griffe.Function) else {}
+        called |= {"returns": None, "returns_path": None}
+        if "signature" in called:
+            called["signature"] = f"{obj.name}{called['signature'].removeprefix('__init__')}"
+        return replace(base, **called, bases=tuple(_path(b) or str(b) for b in obj.bases))
+    if isinstance(obj, griffe.Attribute):
+        return replace(base, **_read(obj))
+    return base
+
+
+def _kind(obj: griffe.Object) -> Kind:
+    if obj.is_module:
+        return "module"
+    if obj.is_class:
+        return "class"
+    return "function" if obj.is_function else "attribute"
+
+
+def _called(function: griffe.Function) -> dict[str, Any]:
+    try:
+        signature = function.signature()
+    except (AttributeError, TypeError):
+        signature = f"{function.name}(…)"
+    returns = function.annotation
+    given = class_of(returns)
+    if given is None and returns is None:
+        given = _resolved(function, function.extra[_NOTICES].get("returned", ""))
+    return {
+        "signature": signature,
+        "parameters": tuple(
+            Parameter(
+                name=one.name,
+                kind=one.kind.value if one.kind else "",
+                annotation=str(one.annotation) if one.annotation is not None else None,
+                default=str(one.default) if one.default is not None else None,
+            )
+            for one in function.parameters
+            if one.name not in ("self", "cls")
+        ),
+        "returns": str(returns) if returns is not None else None,
+        "returns_path": given,
+    }
+
+
+def _read(attribute: griffe.Attribute) -> dict[str, Any]:
+    annotation = attribute.annotation
+    path = class_of(annotation)
+    value = attribute.value
+    if path is None and isinstance(value, griffe.ExprCall) and (called := _path(value.function)):
+        path = f"{called}()"
+    elif path is None and isinstance(value, griffe.ExprName | griffe.ExprAttribute):
+        path = f"={_path(value)}" if _path(value) else None
+    return {"returns": str(annotation) if annotation is not None else None, "returns_path": path}
+
+
+def returned_class(node: ast.FunctionDef | ast.AsyncFunctionDef) -> str:
+    """The one class whose instances a function without annotation makes and returns; `Self` for
+    its own; '' where there are several, or none that can be seen."""
+    inner = {one.name: one for one in node.body if isinstance(one, ast.FunctionDef)}
+    found: set[str] = set()
+    waiting: list[ast.AST] = list(node.body)
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda):
+            continue
+        if isinstance(one, ast.Return):
+            match one.value:
+                case ast.Call(func=ast.Name(id=name)) if name in inner:
+                    found.add(returned_class(inner[name]))
+                case ast.Call(func=ast.Name() | ast.Attribute() as func):
+                    name = ast.unparse(func)
+                    if re.fullmatch(r"(\w+\.)*_*[A-Z]\w*", name) and not name.startswith("self."):
+                        found.add(name)
+                case ast.Name(id="self"):
+                    found.add("Self")
+        waiting.extend(ast.iter_child_nodes(one))
+    found.discard("")
+    return found.pop() if len(found) == 1 else ""
+
+
+def _resolved(function: griffe.Function, name: str) -> str | None:
+    if name in ("", "Self"):
+        return name or None
+    try:
+        return str(function.resolve(name))
+    except Exception:  # noqa: BLE001 - a name that leads nowhere is one we do not know
+        return None
+
+
+def class_of(annotation: Any) -> str | None:
+    """The path of the one class that an annotation means; None where it means no one class."""
+    match annotation:
+        case griffe.ExprName(name="Self"):
+            return "Self"
+        case griffe.ExprName() | griffe.ExprAttribute():
+            path = _path(annotation)
+            return None if path in ("None", "typing.Any", "Any") else path
+        case griffe.ExprBinOp(operator="|"):
+            sides = [
+                class_of(one) for one in (annotation.left, annotation.right) if str(one) != "None"
+            ]
+            return sides[0] if len(sides) == 1 else None
+        case griffe.ExprSubscript():
+            left = _path(annotation.left) or ""
+            last = left.rpartition(".")[2]
+            inner = annotation.slice
+            if last == "Optional":
+                return class_of(inner)
+            if last in ("Annotated", "ClassVar", "Final", "Required"):
+                return class_of(inner.elements[0] if isinstance(inner, griffe.ExprTuple) else inner)
+            if (
+                last == "Callable"
+                and isinstance(inner, griffe.ExprTuple)
+                and len(inner.elements) == 2
+            ):
+                given = class_of(inner.elements[1])
+                return f"call:{given}" if given else None
+            if last in ("Awaitable", "Union", "Callable", "Literal", "type", "Type", "TypeGuard"):
+                return class_of(inner) if last == "Awaitable" else None
+            if last in ("Coroutine",) and isinstance(inner, griffe.ExprTuple):
+                return class_of(inner.elements[-1])
+            return left or None
+    return None
+
+
+def _path(expression: Any) -> str | None:
+    if isinstance(expression, griffe.ExprSubscript):
+        expression = expression.left
+    if not isinstance(expression, griffe.ExprName | griffe.ExprAttribute):
+        return None
+    try:
+        return str(expression.canonical_path)
+    except Exception:  # noqa: BLE001 - a name that leads nowhere is one we do not know
+        return None
+
+
+def _is_dynamic(obj: griffe.Object) -> bool:
+    if obj.extra[_NOTICES].get("dynamic"):
+        return True
+    names = obj.members
+    return (
+        any("*" in name for name in names) or "__getattr__" in names or "__getattribute__" in names
+    )
+
+
+def _placed(one: Deprecation, obj: griffe.Object, search: list[str]) -> Deprecation:
+    return replace(one, file=_file(obj, search))
+
+
+def _file(obj: griffe.Object, search: list[str]) -> str:
+    try:
+        path = obj.filepath
+    except (griffe.GriffeError, ValueError, AttributeError):
+        return ""
+    first = path[0] if isinstance(path, list) else path
+    text = str(first)
+    for folder in search:
+        if text.startswith(folder):
+            return text[len(folder) :].lstrip("/\\")
+    return text
+
+
+def _description(text: str) -> str:
+    lines: list[str] = []
+    for line in text.strip().splitlines():
+        if not line.strip() and lines and len(" ".join(lines)) > 60:
+            break
+        if line.lstrip().startswith((".. ", ">>> ", ":param", "Args:", "Parameters")):
+            break
+        lines.append(line.strip())
+    return " ".join(" ".join(lines).split())[:MAX_DESCRIPTION]
+
+
+def _examples(text: str) -> tuple[str, ...]:
+    """Doctests and code blocks of a docstring."""
+    found: list[str] = []
+    lines = text.splitlines()
+    at = 0
+    while at < len(lines) and len(found) < MAX_EXAMPLES:
+        line = lines[at].strip()
+        if line.startswith(">>> "):
+            end = at
+            while end < len(lines) and lines[end].strip():
+                end += 1
+            found.append("\n".join(one.strip() for one in lines[at:end]))
+            at = end
+        elif line.startswith("```"):
+            end = next(
+                (n for n in range(at + 1, len(lines)) if lines[n].strip().startswith("```")),
+                len(lines),
+            )
+            found.append("\n".join(lines[at + 1 : end]))
+            at = end
+        elif line.startswith((".. code-block::", ".. code::", ".. sourcecode::")):
+            indent = len(lines[at]) - len(lines[at].lstrip())
+            end = at + 1
+            while end < len(lines) and (
+                not lines[end].strip() or len(lines[end]) - len(lines[end].lstrip()) > indent
+            ):
+                end += 1
+            body = [one for one in lines[at + 1 : end] if not one.strip().startswith(":")]
+            found.append(_dedented(body))
+            at = end - 1
+        at += 1
+    return tuple(one[:MAX_EXAMPLE] for one in found if one.strip())
+
+
+def _dedented(lines: list[str]) -> str:
+    from textwrap import dedent
+
+    return dedent("\n".join(lines)).strip("\n")
