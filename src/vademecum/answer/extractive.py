@@ -15,7 +15,7 @@ from vademecum.answer.found import holds_answer
 from vademecum.answer.question import Question
 from vademecum.inference.embedder import Embedder, Tokenizer
 from vademecum.inference.words import WordTokenizer
-from vademecum.types import Answer, Cited, Hit
+from vademecum.types import Answer, Cited, Dropped, Hit
 
 __all__ = ["MAX_HITS", "Quotation", "answer", "quote"]
 
@@ -46,15 +46,12 @@ async def answer(question: Question, hits: Sequence[Hit], embedder: Embedder | N
     """
     quotations = await quote(question, hits, embedder)
     if not quotations:
-        nearest = _one_per_reference(hits)[:NEAREST]
-        return Answer(
-            question=question.text, found=False, answer=NOT_FOUND, sources=_cited(nearest)
-        )
+        return not_found(question.text, hits)
     return Answer(
         question=question.text,
         found=True,
         answer="\n\n".join(str(quotation) for quotation in quotations),
-        sources=_cited([quotation.hit for quotation in quotations]),
+        sources=cited([quotation.hit for quotation in quotations]),
     )
 
 
@@ -95,7 +92,22 @@ def _one_per_reference(hits: Sequence[Hit]) -> list[Hit]:
     return list({hit.reference: hit for hit in reversed(hits)}.values())[::-1]
 
 
-def _cited(hits: Sequence[Hit]) -> tuple[Cited, ...]:
+def not_found(
+    question: str, hits: Sequence[Hit], *, by: str = "extractive", dropped: tuple[Dropped, ...] = ()
+) -> Answer:
+    """The answer that there is none, with the nearest sections."""
+    return Answer(
+        question=question,
+        found=False,
+        answer=NOT_FOUND,
+        sources=cited(_one_per_reference(hits)[:NEAREST]),
+        by=by,
+        dropped=dropped,
+    )
+
+
+def cited(hits: Sequence[Hit]) -> tuple[Cited, ...]:
+    """The sources, each once."""
     return tuple(
         Cited(
             reference=hit.reference,

@@ -12,7 +12,8 @@ from vademecum.types import Hit, Query
 
 MAX_REL = 1_000_000
 """Sums of them must stay finite numbers."""
-_QUESTION_KEYS = ("id", "query", "expect")
+_QUESTION_KEYS = ("id", "query", "expect", "note")
+"""A note is for people and is not read."""
 _EXPECTATION_KEYS = ("path_contains", "section_contains", "rel")
 
 
@@ -86,6 +87,23 @@ def read_gold(path: Path) -> list[Question]:
             hint='Write one a line: {"query": "…", "expect": [{"path_contains": "…"}]}.',
         )
     return questions
+
+
+def fields(question: Question) -> dict[str, object]:
+    """A question as its line in a gold file has it."""
+    expect = [
+        {
+            "path_contains": one.path_contains,
+            "section_contains": one.section_contains,
+            "rel": one.rel if one.rel != 1 else None,
+        }
+        for one in question.expect
+    ]
+    return {
+        "id": question.id,
+        "query": question.query,
+        "expect": [{key: part for key, part in one.items() if part is not None} for one in expect],
+    }
 
 
 class _LineError(Exception):

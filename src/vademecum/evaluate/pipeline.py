@@ -8,16 +8,25 @@ is measured over documents: the best hit of a document counts and its others tak
 
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from statistics import median
 
 from vademecum.evaluate.gold import Expectation, Question
-from vademecum.evaluate.metrics import Estimate, Measures, bootstrap, first_met, measure
+from vademecum.evaluate.metrics import (
+    Estimate,
+    Measures,
+    Met,
+    bootstrap,
+    first_met,
+    measure,
+)
 from vademecum.evaluate.trec import documents
 from vademecum.search.pipeline import MAX_LIMIT
 from vademecum.types import Hit, Mode, Query
 
 MODES: tuple[Mode, ...] = ("hybrid", "dense", "lexical")
+RERANKED = "hybrid+rerank"
+"""Hybrid search with its best hits put in order by a reranker; measured where there is one."""
 METRICS = tuple(field.name for field in fields(Measures))
 
 Search = Callable[[Query], Awaitable[Sequence[Hit]]]
@@ -27,13 +36,16 @@ Search = Callable[[Query], Awaitable[Sequence[Hit]]]
 class ModeResult:
     """What one mode is worth over all questions."""
 
-    mode: Mode
+    mode: str
+    """One of MODES, or RERANKED."""
     estimates: Mapping[str, Estimate]
     """By metric: hit, reciprocal_rank, ndcg, recall."""
     p50_ms: float
     """Median time of a search for as many hits as were asked for."""
     rankings: Sequence[Sequence[Hit]]
     """The hits for each question."""
+    met: Sequence[Sequence[Met]]
+    """The ranks at which the expectations of each question are met."""
     measures: Sequence[Measures]
     """Of each question."""
 
@@ -42,8 +54,8 @@ class ModeResult:
 class Difference:
     """How much more a mode reaches than another on the same questions."""
 
-    mode: Mode
-    other: Mode
+    mode: str
+    other: str
     estimates: Mapping[str, Estimate]
 
 
@@ -65,14 +77,28 @@ async def evaluate(
     search: Search,
     *,
     collection: str,
-    modes: Sequence[Mode],
+    modes: Sequence[str],
     k: int,
+    boost: tuple[str, ...] = (),
     asked: Callable[[], None] = lambda: None,
     notices: Sequence[str] = (),
 ) -> Evaluation:
     """Ask all questions in each mode; `asked` is called after each of them."""
     results = [
-        await _mode(questions, search, collection=collection, mode=mode, k=k, asked=asked)
+        await _mode(
+            questions,
+            search,
+            mode,
+            Query(
+                text="",
+                collection=collection,
+                mode="hybrid" if mode == RERANKED else mode,  # type: ignore[arg-type]
+                limit=k,
+                boost=boost,
+                rerank=mode == RERANKED,
+            ),
+            asked=asked,
+        )
         for mode in modes
     ]
     return Evaluation(
@@ -88,32 +114,29 @@ async def evaluate(
 async def _mode(
     questions: Sequence[Question],
     search: Search,
+    mode: str,
+    asking: Query,
     *,
-    collection: str,
-    mode: Mode,
-    k: int,
     asked: Callable[[], None],
 ) -> ModeResult:
+    """All questions asked as `asking` is, but for its text."""
     seconds, rankings = [], []
     # The first search of a process loads the model, which says nothing about the others.
-    await search(Query(text=questions[0].query, collection=collection, mode=mode, limit=k))
+    await search(replace(asking, text=questions[0].query))
     for question in questions:
-        query = Query(text=question.query, collection=collection, mode=mode, limit=k)
+        query = replace(asking, text=question.query)
         # Timed as a user would ask; then again for all that there is, since the hits of ten
         # documents can be many more than ten.
         started = time.perf_counter()
         await search(query)
         seconds.append(time.perf_counter() - started)
-        rankings.append(
-            await search(
-                Query(text=question.query, collection=collection, mode=mode, limit=MAX_LIMIT)
-            )
-        )
+        rankings.append(await search(replace(query, limit=MAX_LIMIT)))
         asked()
-    measures = [
-        measure(first_met(question.expect, results(question, hits), Expectation.met_by), k=k)
+    met = [
+        first_met(question.expect, results(question, hits), Expectation.met_by)
         for question, hits in zip(questions, rankings, strict=True)
     ]
+    measures = [measure(one, k=asking.limit) for one in met]
     return ModeResult(
         mode=mode,
         estimates={
@@ -121,6 +144,7 @@ async def _mode(
         },
         p50_ms=median(seconds) * 1000,
         rankings=rankings,
+        met=met,
         measures=measures,
     )
 

@@ -7,7 +7,7 @@ itself, as in a URL: `my notes.md` is `my%20notes.md`.
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 import numpy as np
 
@@ -32,6 +32,34 @@ def run_lines(question: str, hits: Sequence[Hit], *, tag: str) -> Iterator[str]:
     scores = descending([hit.score for hit in ranking])
     for rank, (hit, score) in enumerate(zip(ranking, scores, strict=True), start=1):
         yield f"{field(question)} Q0 {field(hit.path)} {rank} {score} {field(tag)}\n"
+
+
+def read_run(path: Path) -> dict[str, list[str]]:
+    """The document paths of each question, best first: by score, ties as trec_eval breaks them.
+
+    Raises BadInput for a file that is no run.
+    """
+    scored: dict[str, list[tuple[float, str]]] = {}
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadInput(f"cannot read the run {path}: {error}") from None
+    for number, line in enumerate(lines, start=1):
+        fields = line.split()
+        if not fields:
+            continue
+        try:
+            question, _, document, _, score, _ = fields
+            scored.setdefault(unquote(question), []).append((float(score), document))
+        except ValueError:
+            raise BadInput(
+                f"{path}:{number}: no line of a run",
+                hint="A run has lines of six fields: `question Q0 document rank score tag`.",
+            ) from None
+    return {
+        question: [unquote(document) for _, document in sorted(found, reverse=True)]
+        for question, found in scored.items()
+    }
 
 
 def field(text: str) -> str:
