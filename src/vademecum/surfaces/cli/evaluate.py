@@ -1,4 +1,4 @@
-"""eval."""
+"""eval: the group of its commands, and the one that measures."""
 
 import sys
 from pathlib import Path
@@ -7,21 +7,44 @@ from typing import TYPE_CHECKING
 import click
 
 from vademecum.settings import Settings
+from vademecum.surfaces.cli.evaluate_compare import compare_command
+from vademecum.surfaces.cli.evaluate_gold import capture_command, init_command
+from vademecum.surfaces.cli.evaluate_tables import NAMES, cell, numbers, print_rows, titles
 from vademecum.surfaces.cli.run import note, options, print_json, run
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from vademecum.app import App
-    from vademecum.evaluate.metrics import Estimate
     from vademecum.evaluate.pipeline import Evaluation
 
-# Names of the metrics for people and for JSON.
-NAMES = {"hit": "hit@k", "reciprocal_rank": "mrr", "ndcg": "ndcg@10", "recall": "recall@10"}
+
+class Commands(click.Group):
+    """Without the name of a command, the first argument is a gold file to measure with."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if not args or args[0] not in {*self.commands, *self.get_help_option_names(ctx)}:
+            args = ["run", *args]
+        return super().parse_args(ctx, args)
+
+
+@click.group(
+    "eval",
+    cls=Commands,
+    epilog="""
+\b
+Examples:
+  vade eval init -c handbook
+  vade eval gold.jsonl -c handbook --save before.json
+  vade eval compare before.json handbook
+
+`vade eval GOLD` is short for `vade eval run GOLD`; `vade eval run --help` tells what GOLD holds.
+""",
+)
+def eval_command() -> None:
+    """Measure search with questions whose answers are known."""
 
 
 @click.command(
-    "eval",
+    "run",
     epilog="""
 \b
 Examples:
@@ -49,7 +72,7 @@ or line number. White space and `%` in ids and paths are percent-encoded.
 @click.option("-c", "--collection", metavar="NAME", help="The collection to search.")
 @click.option(
     "--mode",
-    type=click.Choice(["hybrid", "dense", "lexical"]),
+    type=click.Choice(["hybrid", "dense", "lexical", "hybrid+rerank"]),
     help="Measure one mode; default: all, and how hybrid differs from the others.",
 )
 @click.option(
@@ -59,32 +82,41 @@ or line number. White space and `%` in ids and paths are percent-encoded.
     type=click.Path(path_type=Path),
     help="Also write the rankings of --mode as a TREC run.",
 )
+@click.option(
+    "--save",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="Also keep the result, for `vade eval compare`.",
+)
 @click.option("-k", "k", default=8, show_default=True, metavar="N", help="The k of hit@k.")
 @options
-def eval_command(
+def run_command(
     settings: Settings,
     as_json: bool,
     gold: Path,
     collection: str | None,
     mode: str | None,
     run_file: Path | None,
+    save: Path | None,
     k: int,
 ) -> None:
-    """Measure search with questions whose answers are known."""
+    """Measure search with the questions of a gold file."""
     if run_file is not None and mode is None:
         raise click.UsageError("--run needs --mode: a run holds the rankings of one mode.")
+    if run_file and save and run_file.resolve() == save.resolve():
+        raise click.UsageError("--run and --save must be different files.")
     from vademecum.evaluate.gold import read_gold
-    from vademecum.evaluate.pipeline import MODES
+    from vademecum.evaluate.saved import saved_lines
     from vademecum.evaluate.trec import check_target, run_lines, write_run
 
     questions = read_gold(gold)
     target = check_target(run_file, inputs=[gold]) if run_file else None
-    searches = len(questions) * (1 if mode else len(MODES))
+    save_target = check_target(save, inputs=[gold]) if save else None
 
     async def work(app: "App") -> "Evaluation":
         name = await app.collection_name(collection)
         with click.progressbar(
-            length=searches,
+            length=len(questions) * (1 if mode else len(app.evaluated_modes())),
             label="asking",
             show_pos=True,
             file=sys.stderr,
@@ -93,7 +125,7 @@ def eval_command(
             return await app.evaluate(
                 questions,
                 collection=name,
-                mode=mode,  # type: ignore[arg-type]
+                mode=mode,
                 k=k,
                 asked=lambda: bar.update(1),
             )
@@ -109,6 +141,8 @@ def eval_command(
                 for line in run_lines(question.id, hits, tag=f"vademecum-{result.mode}")
             ),
         )
+    if save_target:
+        write_run(save_target, saved_lines(evaluation))
     for text in evaluation.notices:
         note(text)
     if as_json:
@@ -117,6 +151,8 @@ def eval_command(
     _print_tables(evaluation)
     if run_file:
         click.echo(f"The run is in {run_file}")
+    if save:
+        click.echo(f"The evaluation is in {save}")
 
 
 def _fields(evaluation: "Evaluation", gold: Path, run_file: Path | None) -> dict[str, object]:
@@ -126,26 +162,15 @@ def _fields(evaluation: "Evaluation", gold: Path, run_file: Path | None) -> dict
         "questions": len(evaluation.questions),
         "k": evaluation.k,
         "modes": [
-            {"mode": result.mode, **_numbers(result.estimates), "p50_ms": round(result.p50_ms, 2)}
+            {"mode": result.mode, **numbers(result.estimates), "p50_ms": round(result.p50_ms, 2)}
             for result in evaluation.modes
         ],
         "differences": [
-            {"mode": one.mode, "other": one.other, **_numbers(one.estimates)}
+            {"mode": one.mode, "other": one.other, **numbers(one.estimates)}
             for one in evaluation.differences
         ],
         "run": str(run_file) if run_file else None,
         "notices": list(evaluation.notices),
-    }
-
-
-def _numbers(estimates: "Mapping[str, Estimate]") -> dict[str, object]:
-    """The means by metric, and beside them their intervals."""
-    return {
-        **{NAMES[metric]: round(one.mean, 6) for metric, one in estimates.items()},
-        "intervals": {
-            NAMES[metric]: [round(one.low, 6), round(one.high, 6)]
-            for metric, one in estimates.items()
-        },
     }
 
 
@@ -155,31 +180,22 @@ def _print_tables(evaluation: "Evaluation") -> None:
         f"{count} question{'' if count == 1 else 's'} on {evaluation.collection}, "
         "with 95 % intervals"
     )
-    titles = [f"hit@{evaluation.k}", "MRR", "nDCG@10", "recall@10"]
-    rows = [["mode", *titles, "p50 ms"]]
+    rows = [["mode", *titles(evaluation.k), "p50 ms"]]
     for result in evaluation.modes:
-        cells = [_cell(result.estimates[metric]) for metric in NAMES]
+        cells = [cell(result.estimates[metric]) for metric in NAMES]
         rows.append([result.mode, *cells, f"{result.p50_ms:.1f}"])
-    _print_rows(rows)
+    print_rows(rows)
     if not evaluation.differences:
         return
     click.echo("\nDifference, question by question (* its interval does not hold 0)")
-    rows = [["", *titles]]
+    rows = [["", *titles(evaluation.k)]]
     for one in evaluation.differences:
-        cells = [_cell(one.estimates[metric], sign="+") for metric in NAMES]
+        cells = [cell(one.estimates[metric], sign="+") for metric in NAMES]
         rows.append([f"{one.mode} - {one.other}", *cells])
-    _print_rows(rows)
+    print_rows(rows)
 
 
-def _cell(one: "Estimate", *, sign: str = "") -> str:
-    text = f"{one.mean:{sign}.3f} [{one.low:{sign}.3f}, {one.high:{sign}.3f}]"
-    if not sign:
-        return text
-    return text + ("*" if one.low > 0 or one.high < 0 else " ")
-
-
-def _print_rows(rows: "Sequence[Sequence[str]]") -> None:
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    for row in rows:
-        cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
-        click.echo("  ".join(cells).rstrip())
+eval_command.add_command(run_command)
+eval_command.add_command(compare_command)
+eval_command.add_command(init_command)
+eval_command.add_command(capture_command)

@@ -1,4 +1,4 @@
-"""search and answer."""
+"""search, answer and read."""
 
 from typing import TYPE_CHECKING
 
@@ -9,9 +9,16 @@ from vademecum.surfaces.cli.run import note, options, print_json, run
 
 if TYPE_CHECKING:
     from vademecum.app import AnswerResult, App, SearchResult
-    from vademecum.types import Hit
+    from vademecum.types import ChunkId, Hit
 
 BOOSTS = ("title", "heading", "topic", "file")
+FILTER = click.option(
+    "--filter",
+    "filters",
+    multiple=True,
+    metavar="F",
+    help="Only documents with these facets; may be repeated, all must hold.",
+)
 
 
 @click.command(
@@ -22,11 +29,20 @@ Examples:
   vade search "rotate the signing keys"
   vade search pg_stat_activity --mode lexical -k 3
   vade search "memory limit" -c k8s --keyword pod --explain
+  vade search "launch file" -c book --filter 'tier<=2' --filter level=A2,B1
+
+Facets are declared by the profile of the collection, see `vade profile show course`. A filter is
+FACET=VALUE,VALUE (any of them), FACET=1..5 (a range), FACET<=VALUE (also of a level: it or lower),
+FACET=* (has one); != is the opposite.
+
+--rerank needs a cross-encoder on this machine or a language model: docs/models.md.
 """,
 )
 @click.argument("query")
-@click.option("-c", "--collection", metavar="NAME", help="The collection to search.")
-@click.option("-k", "limit", default=8, show_default=True, metavar="N", help="How many hits.")
+@click.option("-c", "--collection", "--repo", metavar="NAME", help="The collection to search.")
+@click.option(
+    "-k", "--k", "limit", default=8, show_default=True, metavar="N", help="How many hits."
+)
 @click.option(
     "--mode",
     type=click.Choice(["hybrid", "dense", "lexical"]),
@@ -34,9 +50,13 @@ Examples:
     show_default=True,
     help="By meaning and by word, or one of them.",
 )
+@click.option("--hybrid", is_flag=True, help="The same as --mode hybrid, the default.")
+@click.option("--metadata", is_flag=True, help="With --json: all that is known of each hit.")
 @click.option("--threshold", type=float, metavar="T", help="Least cosine similarity of a hit.")
 @click.option("--keyword", metavar="W", help="Only documents that hold these words.")
+@FILTER
 @click.option("--boost", metavar="FIELDS", help=f"Count matches in {', '.join(BOOSTS)} more.")
+@click.option("--rerank", is_flag=True, help="Let a reranker order the best hits; VADE_RERANKER.")
 @click.option("--explain", is_flag=True, help="Show what each retriever says of a hit.")
 @options
 def search_command(
@@ -46,17 +66,24 @@ def search_command(
     collection: str | None,
     limit: int,
     mode: str,
+    hybrid: bool,
+    metadata: bool,
     threshold: float | None,
     keyword: str | None,
+    filters: tuple[str, ...],
     boost: str | None,
+    rerank: bool,
     explain: bool,
 ) -> None:
     """Find the passages that answer a query."""
+    if hybrid and mode != "hybrid":
+        raise click.UsageError("Give either --hybrid or another --mode.")
+    known: dict[ChunkId, dict[str, object]] = {}
 
     async def work(app: "App") -> "SearchResult":
         from vademecum.types import Query
 
-        return await app.search(
+        found = await app.search(
             Query(
                 text=query,
                 collection=await app.collection_name(collection),
@@ -64,9 +91,15 @@ def search_command(
                 limit=limit,
                 threshold=threshold,
                 keyword=keyword,
+                filters=filters,
                 boost=tuple(field.strip() for field in boost.split(",")) if boost else (),
+                rerank=rerank,
             )
         )
+        if metadata and found.results:
+            ids = [hit.chunk_id for hit in found.results]
+            known.update(await app.chunk_metadata(found.results[0].collection, ids))
+        return found
 
     result = run(settings, work)
     for text in result.notices:
@@ -77,14 +110,20 @@ def search_command(
                 "query": result.query,
                 "mode": result.mode,
                 "took_ms": round(result.took_ms, 2),
-                "results": [hit_fields(hit, explain=explain) for hit in result.results],
+                "results": [
+                    hit_fields(hit, explain=explain)
+                    | ({"metadata": known.get(hit.chunk_id, {})} if metadata else {})
+                    for hit in result.results
+                ],
             }
+            | ({"reranked_by": result.reranked_by} if result.reranked_by else {})
         )
         return
     for number, hit in enumerate(result.results, start=1):
         _print_hit(number, hit, explain=explain)
     found = f"{len(result.results)} hits" if result.results else "Nothing was found"
-    click.echo(f"{found} in {result.took_ms:.1f} ms ({result.mode})")
+    by = f", reranked by {result.reranked_by}" if result.reranked_by else ""
+    click.echo(f"{found} in {result.took_ms:.1f} ms ({result.mode}{by})")
 
 
 def hit_fields(hit: "Hit", *, explain: bool = False) -> dict[str, object]:
@@ -101,6 +140,7 @@ def hit_fields(hit: "Hit", *, explain: bool = False) -> dict[str, object]:
         "text": hit.text,
         "snippet": hit.snippet,
         "reference": hit.reference,
+        "facets": dict(hit.facets),
     }
     if explain:
         fields["contributions"] = list(hit.contributions)
@@ -130,18 +170,35 @@ Examples:
   vade answer "Which ports must be open?"
   vade answer "How do I rotate the signing keys?" -c handbook
   vade answer "What is a lease?" --json
+  vade answer "What is a lease?" --model anthropic:claude-haiku-5-5
+
+A language model writes the answer where one is named here or by VADE_MODEL; each of its sentences
+is checked against the passage it cites, and dropped where that does not support it. docs/models.md
+tells more.
 """,
 )
 @click.argument("question")
-@click.option("-c", "--collection", metavar="NAME", help="The collection to answer from.")
+@click.option("-c", "--collection", "--repo", metavar="NAME", help="The collection to answer from.")
+@FILTER
+@click.option("--model", metavar="M", help="provider:model of a language model, or none.")
 @options
 def answer_command(
-    settings: Settings, as_json: bool, question: str, collection: str | None
+    settings: Settings,
+    as_json: bool,
+    question: str,
+    collection: str | None,
+    filters: tuple[str, ...],
+    model: str | None,
 ) -> None:
     """Answer a question with sentences of the sources, each with its citation."""
 
     async def work(app: "App") -> "AnswerResult":
-        return await app.answer(question, collection=await app.collection_name(collection))
+        return await app.answer(
+            question,
+            collection=await app.collection_name(collection),
+            filters=filters,
+            model=model,
+        )
 
     result = run(settings, work)
     for text in result.notices:
@@ -155,6 +212,11 @@ def answer_command(
                 "sources": list(result.sources),
                 "took_ms": round(result.took_ms, 2),
             }
+            | (
+                {"by": result.by, "dropped": list(result.dropped), "notices": result.notices}
+                if model or settings.model
+                else {}
+            )
         )
         return
     click.echo(result.answer)
@@ -162,4 +224,31 @@ def answer_command(
         click.secho("\nSources" if result.found else "\nNearest sections", bold=True)
     for source in result.sources:
         click.echo(f"  {source.reference}  {source.title}")
-    click.echo(f"\n{'Answered' if result.found else 'Searched'} in {result.took_ms:.1f} ms")
+    if result.dropped:
+        click.secho("\nDropped, since the sources do not support it", bold=True)
+    for one in result.dropped:
+        click.echo(f"  {one.sentence}\n    {one.reason}")
+    by = "" if result.by == "extractive" else f" by {result.by}"
+    click.echo(f"\n{'Answered' if result.found else 'Searched'}{by} in {result.took_ms:.1f} ms")
+
+
+@click.command(
+    "read",
+    epilog="""
+\b
+Examples:
+  vade read handbook/ops/keys.md#rotation
+  vade read handbook/ops/keys.md
+
+A reference is what hits and citations show.
+""",
+)
+@click.argument("reference")
+@options
+def read_command(settings: Settings, as_json: bool, reference: str) -> None:
+    """Read a document, or a section of it, by its reference."""
+    text = run(settings, lambda app: app.read_reference(reference))
+    if as_json:
+        print_json({"reference": reference, "text": text})
+    else:
+        click.echo(text)

@@ -1,6 +1,7 @@
-"""bulk-index, store, process-queue, rebuild."""
+"""bulk-index, store, process-queue."""
 
 import sys
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,9 +11,15 @@ from vademecum.settings import Settings
 from vademecum.surfaces.cli.run import options, print_json, run
 
 if TYPE_CHECKING:
-    from vademecum.app import App, IngestReport, StoreReport
+    from collections.abc import Sequence
 
-COLLECTION = click.option("-c", "--collection", metavar="NAME", help="The collection to use.")
+    from vademecum.app import App, IngestReport, StoreReport
+    from vademecum.ingest.pipeline import Failure
+    from vademecum.store.runs import RunMode
+
+COLLECTION = click.option(
+    "-c", "--collection", "--repo", metavar="NAME", help="The collection to use."
+)
 
 
 @click.command(
@@ -23,15 +30,30 @@ Examples:
   vade bulk-index ./docs
   vade bulk-index ./docs -c handbook --profile kb
   vade bulk-index ./docs --no-wait && vade process-queue
+  vade bulk-index ./knowledge-bases --each-folder
 
 Only new and changed files are read; files that are gone are removed from the collection. A file
-that cannot be read is named, and the rest goes on.
+that cannot be read is named, and the rest goes on. A knowledge base (profile kb) also keeps its
+ledger, task list and summaries in the folder: .kb/ and TASKS.md.
 """,
 )
 @click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
-@click.option("-c", "--collection", metavar="NAME", help="Default: the name of the folder.")
-@click.option("--profile", metavar="P", help="How to split: docs (default), kb or web.")
+@click.option(
+    "-c", "--collection", "--repo", metavar="NAME", help="Default: the name of the folder."
+)
+@click.option(
+    "--each-folder", is_flag=True, help="Each folder in DIR is a knowledge base of its own."
+)
+@click.option("--profile", metavar="P", help="A profile or a file in TOML; default docs.")
+@click.option(
+    "--embedder", metavar="E", help="provider:model of a new collection; default VADE_EMBEDDER."
+)
 @click.option("--force", is_flag=True, help="Read, split and embed everything again.")
+@click.option(
+    "--mode",
+    type=click.Choice(["incremental", "full", "recreate"]),
+    help="full is --force; recreate also removes what the collection holds from elsewhere.",
+)
 @click.option(
     "--no-wait", is_flag=True, help="Store and queue only; `process-queue` does the rest."
 )
@@ -41,28 +63,57 @@ def bulk_index_command(
     as_json: bool,
     folder: Path,
     collection: str | None,
+    each_folder: bool,
     profile: str | None,
+    embedder: str | None,
     force: bool,
+    mode: "RunMode | None",
     no_wait: bool,
 ) -> None:
     """Index the documents of a folder, or bring their index up to date."""
     from vademecum.surfaces.cli.progress import ProgressLine
 
+    if each_folder and collection:
+        raise click.UsageError("--each-folder names the collections after the folders.")
+    if each_folder and mode == "recreate":
+        raise click.UsageError("--each-folder and --mode recreate do not go together.")
+    if force and mode not in (None, "full"):
+        raise click.UsageError("--force is --mode full: give one of them.")
+    force = force or mode == "full"
+    if profile is not None and profile.endswith(".toml"):
+        profile = str(Path(profile).absolute())
     line = ProgressLine(quiet=as_json)
+    if each_folder:
+        done = run(
+            settings,
+            lambda app: app.bulk_index_each(
+                folder,
+                profile=profile,
+                embedder=embedder,
+                force=force,
+                wait=not no_wait,
+                listener=line.listener(),
+            ),
+        )
+        line.end()
+        print_reports(done, as_json)
+        return
 
     async def work(app: "App") -> "IngestReport":
         return await app.bulk_index(
             folder,
             collection=collection or settings.collection,
             profile=profile,
+            embedder=embedder,
             force=force,
+            mode=mode,
             wait=not no_wait,
             listener=line.listener(),
         )
 
     report = run(settings, work)
     line.end()
-    _print_report(report, as_json)
+    print_report(report, as_json)
 
 
 @click.command(
@@ -97,11 +148,15 @@ def store_command(
 
     report = run(settings, work)
     if as_json:
-        print_json(report)
+        fields = asdict(report)
+        print_json({name: value for name, value in fields.items() if name != "error" or value})
     else:
         click.echo(f"{report.action}: {report.collection}/{report.path}")
+        if report.error:
+            click.echo(f"  {report.path}: {report.error}", err=True)
         if report.pending:
             click.echo(f"{report.pending} documents are not yet searchable: `vade process-queue`")
+    sys.exit(1 if report.error else 0)
 
 
 @click.command(
@@ -142,50 +197,43 @@ def process_queue_command(settings: Settings, as_json: bool, limit: int | None) 
     sys.exit(1 if left.failed else 0)
 
 
-@click.command(
-    "rebuild",
-    epilog="""
-\b
-Examples:
-  vade rebuild -c handbook
-  vade rebuild -c handbook --force
-""",
-)
-@COLLECTION
-@click.option("--force", is_flag=True, help="Also what is up to date.")
-@options
-def rebuild_command(settings: Settings, as_json: bool, collection: str | None, force: bool) -> None:
-    """Make the chunks of stored documents again, without reading the sources.
+def print_reports(done: "Sequence[IngestReport | Failure]", as_json: bool) -> None:
+    """A report for each collection; the exit code says whether one of them could not be made."""
+    from vademecum.ingest.pipeline import Failure
 
-    Needed after a change of profile or model; searches go on meanwhile.
-    """
-    from vademecum.surfaces.cli.progress import ProgressLine
-
-    line = ProgressLine(quiet=as_json)
-
-    async def work(app: "App") -> "IngestReport":
-        name = await app.collection_name(collection)
-        return await app.rebuild(name, force=force, listener=line.listener())
-
-    report = run(settings, work)
-    line.end()
-    _print_report(report, as_json)
+    bad = [one for one in done if isinstance(one, Failure) or _nothing_stored(one)]
+    if as_json:
+        print_json({"collections": done})
+    else:
+        for one in done:
+            if isinstance(one, Failure):
+                click.echo(f"{one.path}: {one.error}", err=True)
+            else:
+                print_lines(one)
+    sys.exit(1 if bad else 0)
 
 
-def _print_report(report: "IngestReport", as_json: bool) -> None:
+def print_report(report: "IngestReport", as_json: bool) -> None:
     """The report; the exit code says whether anything of it is in order."""
     if as_json:
         print_json(report)
     else:
-        click.echo(
-            f"{report.collection}: {report.inserted} inserted, {report.updated} updated, "
-            f"{report.unchanged} unchanged, {report.deleted} deleted, {len(report.failed)} failed; "
-            f"{report.chunks} chunks ({report.embedded} embedded, {report.reused} reused) "
-            f"in {report.seconds:.1f} s"
-        )
-        for failure in report.failed:
-            click.echo(f"  {failure.path}: {failure.error}", err=True)
-        if report.pending:
-            click.echo(f"{report.pending} documents are not yet searchable: `vade process-queue`")
-    stored = report.inserted + report.updated + report.unchanged
-    sys.exit(1 if report.failed and not stored else 0)
+        print_lines(report)
+    sys.exit(1 if _nothing_stored(report) else 0)
+
+
+def _nothing_stored(report: "IngestReport") -> bool:
+    return bool(report.failed) and not report.inserted + report.updated + report.unchanged
+
+
+def print_lines(report: "IngestReport") -> None:
+    click.echo(
+        f"{report.collection}: {report.inserted} inserted, {report.updated} updated, "
+        f"{report.unchanged} unchanged, {report.deleted} deleted, {len(report.failed)} failed; "
+        f"{report.chunks} chunks ({report.embedded} embedded, {report.reused} reused) "
+        f"in {report.seconds:.1f} s"
+    )
+    for failure in report.failed:
+        click.echo(f"  {failure.path}: {failure.error}", err=True)
+    if report.pending:
+        click.echo(f"{report.pending} documents are not yet searchable: `vade process-queue`")

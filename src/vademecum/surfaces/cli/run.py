@@ -7,7 +7,8 @@ import logging
 import os
 import signal
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, is_dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
@@ -36,6 +37,9 @@ def options(command: Command) -> Command:
         as_json = bool(values["as_json"])
         try:
             command(settings=load_settings(database_url=database or ctx.obj), **values)
+            sys.stdout.flush()
+        except BrokenPipeError:
+            _leave_closed_pipe()
         except VadeError as error:
             fail(error, as_json=as_json)
         except (click.ClickException, click.Abort, click.exceptions.Exit):
@@ -63,9 +67,32 @@ def fail(error: VadeError, *, as_json: bool) -> NoReturn:
     sys.exit(error.exit_code)
 
 
+def _leave_closed_pipe() -> NoReturn:
+    """Whoever read our output has seen enough, as `head` does: end as other commands do."""
+    # What is still in the buffer would be complained about at exit.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    sys.exit(128 + signal.SIGPIPE)
+
+
 def run(settings: Settings, work: Callable[["App"], Awaitable[Result]]) -> Result:
     """Open the app and do the work; Ctrl-C and SIGTERM end it in good order."""
-    return asyncio.run(_run(settings, work))
+    with stoppable():
+        return asyncio.run(_run(settings, work))
+
+
+@contextmanager
+def stoppable() -> Iterator[None]:
+    """Until the event loop listens to signals itself, they end the command by Interrupted."""
+
+    def stop(number: int, frame: object) -> NoReturn:
+        raise KeyboardInterrupt  # a module that is being imported may catch any Exception
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, stop)
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise Interrupted from None
 
 
 async def _run(settings: Settings, work: Callable[["App"], Awaitable[Result]]) -> Result:

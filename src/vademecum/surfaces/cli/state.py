@@ -9,6 +9,7 @@ from vademecum.surfaces.cli.run import note, options, print_json, run
 
 if TYPE_CHECKING:
     from vademecum.app import App, Status
+    from vademecum.store.ledger import LedgerRow
 
 
 @click.command(
@@ -16,23 +17,24 @@ if TYPE_CHECKING:
     epilog="""
 \b
 Example:
-  vade list --json
+  vade list --repo handbook --json
 """,
 )
+@click.option("-c", "--collection", "--repo", metavar="NAME", help="Only this one.")
 @options
-def list_command(settings: Settings, as_json: bool) -> None:
+def list_command(settings: Settings, as_json: bool, collection: str | None) -> None:
     """List the collections with what they hold."""
-    found = run(settings, lambda app: app.list_collections())
+    found = run(settings, lambda app: app.list_collections(collection))
     if as_json:
         print_json({"collections": found})
         return
-    for collection in found:
-        unfinished = collection.pending + collection.processing
+    for one in found:
+        unfinished = one.pending + one.processing
         extra = f", {unfinished} waiting" if unfinished else ""
-        extra += f", {collection.failed} failed" if collection.failed else ""
+        extra += f", {one.failed} failed" if one.failed else ""
         click.echo(
-            f"{collection.name}  {collection.documents} documents, {collection.chunks} chunks"
-            f"{extra}  ({collection.profile}, {collection.embedder})"
+            f"{one.name}  {one.documents} documents, {one.chunks} chunks"
+            f"{extra}  ({one.profile}, {one.embedder})"
         )
     if not found:
         note("There is no collection yet: `vade bulk-index DIR` makes one.")
@@ -44,20 +46,27 @@ def list_command(settings: Settings, as_json: bool) -> None:
 \b
 Examples:
   vade status
-  vade status -c handbook --json
+  vade status --repo handbook --json
+
+Of a knowledge base, the rows of its ledger are shown too.
 """,
 )
-@click.option("-c", "--collection", metavar="NAME", help="Only this collection.")
+@click.option("-c", "--collection", "--repo", metavar="NAME", help="Only this collection.")
 @options
 def status_command(settings: Settings, as_json: bool, collection: str | None) -> None:
     """Show what is stored, what is still to do and what failed."""
 
-    async def work(app: "App") -> "Status":
-        return await app.status(collection)
+    async def work(app: "App") -> "tuple[Status, list[LedgerRow]]":
+        rows = await app.knowledge_bases.rows(collection) if collection else []
+        return await app.status(collection), [row for row in rows if row.chunked_at or row.notes]
 
-    status = run(settings, work)
+    status, rows = run(settings, work)
     if as_json:
-        print_json(status)
+        from dataclasses import asdict
+
+        from vademecum.ingest.ledger_files import ledger_fields
+
+        print_json(asdict(status) | {"ledger": [ledger_fields(row) for row in rows]})
         return
     click.echo(f"database  {status.database}")
     for found in status.collections:
@@ -65,6 +74,14 @@ def status_command(settings: Settings, as_json: bool, collection: str | None) ->
             f"{found.name}  {found.documents} documents, {found.chunks} chunks; "
             f"{found.pending} waiting, {found.processing} in work, {found.failed} failed"
         )
+    for row in rows:
+        steps = {
+            "chunked": row.chunked_at,
+            "embedded": row.embedded_at,
+            "upserted": row.upserted_at,
+        }
+        done = ", ".join(step for step, at in steps.items() if at)
+        click.echo(f"  {row.path}  {row.topic}  {row.vector_count} vectors  {done}")
     for failure in status.failed:
         click.echo(f"  {failure.path}: {failure.error}")
 
@@ -77,7 +94,9 @@ Example:
   vade delete -c handbook --yes
 """,
 )
-@click.option("-c", "--collection", required=True, metavar="NAME", help="The one to delete.")
+@click.option(
+    "-c", "--collection", "--repo", required=True, metavar="NAME", help="The one to delete."
+)
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @options
 def delete_command(settings: Settings, as_json: bool, collection: str, yes: bool) -> None:

@@ -1,0 +1,306 @@
+"""The HTTP API from Python: a thin client, whose answers are the types that the server makes.
+
+from vademecum.client import Client
+
+with Client("http://127.0.0.1:8233", key) as vade:
+    for hit in vade.search("how do I rotate the keys", collection="handbook").results:
+        print(hit.path, hit.score)
+"""
+
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from types import TracebackType
+from typing import Any, Literal, Self, TypeVar
+from urllib.parse import quote
+from uuid import UUID
+
+import httpx
+from pydantic import TypeAdapter
+
+from vademecum.app import AnswerResult, SearchResult, Status, StoreReport
+from vademecum.cache.serve import CacheResult
+from vademecum.errors import ServerProblem, VadeError
+from vademecum.ingest.runs import RunDetails
+from vademecum.memory.exchange import MemoryUpdate
+from vademecum.memory.facade import Memory
+from vademecum.search.book import BookQuery, BookResponse
+from vademecum.search.shelf import ChunkInContext, DocumentList, Lesson
+from vademecum.store.collections import CollectionOverview
+from vademecum.store.jobs import OpenJobs
+from vademecum.store.reading import DocumentOverview, IngestionTotals
+from vademecum.store.runs import Run, RunMode
+from vademecum.types import Mode
+
+Result = TypeVar("Result")
+Boost = Literal["title", "heading", "topic", "file"]
+
+
+class Client:
+    """A connection to a server. Every method raises ServerProblem, and httpx.TransportError where
+    the server does not answer."""
+
+    def __init__(self, url: str, key: str, *, seconds: float = 30.0) -> None:
+        """`url` is the server's, `key` an API key or the home's token; `seconds` is how long an
+        answer is waited for."""
+        self._http = httpx.Client(
+            base_url=url, headers={"Authorization": f"Bearer {key}"}, timeout=seconds
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        tb: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._http.close()
+
+    # --- searching --------------------------------------------------------------------------
+
+    def search(
+        self,
+        query: str,
+        *,
+        collection: str,
+        mode: Mode = "hybrid",
+        limit: int = 8,
+        threshold: float | None = None,
+        keyword: str | None = None,
+        filters: Sequence[str] = (),
+        boost: Sequence[Boost] = (),
+    ) -> SearchResult:
+        """The passages of a collection that answer a query, best first."""
+        return self._post(
+            SearchResult,
+            "/search",
+            query=query,
+            collection=collection,
+            mode=mode,
+            limit=limit,
+            threshold=threshold,
+            keyword=keyword,
+            filters=list(filters),
+            boost=list(boost),
+        )
+
+    def answer(
+        self, question: str, *, collection: str, filters: Sequence[str] = ()
+    ) -> AnswerResult:
+        """An answer in the sources' own words, with citations."""
+        return self._post(
+            AnswerResult,
+            "/answer",
+            question=question,
+            collection=collection,
+            filters=list(filters),
+        )
+
+    def search_book(self, asked: BookQuery) -> BookResponse:
+        """The passages of a course for a reader of this tier and level."""
+        return self._post(
+            BookResponse, "/books/search", **TypeAdapter(BookQuery).dump_python(asked, mode="json")
+        )
+
+    # --- reading ----------------------------------------------------------------------------
+
+    def collections(self) -> list[CollectionOverview]:
+        """Those that the key may know of."""
+        return self._get(list[CollectionOverview], "/collections")
+
+    def collection(self, name: str) -> CollectionOverview:
+        return self._get(CollectionOverview, _path("collections", name))
+
+    def state(self, collection: str) -> IngestionTotals:
+        """How much is recorded, and when all of it was last gone over."""
+        return self._get(IngestionTotals, _path("collections", collection, "state"))
+
+    def documents(
+        self, collection: str, *, filters: Sequence[str] = ()
+    ) -> Iterator[DocumentOverview]:
+        """Every document of a collection, by path."""
+        after: str | None = None
+        while True:
+            page = self._get(
+                DocumentList,
+                _path("collections", collection, "documents"),
+                filter=list(filters),
+                after=after,
+                limit=1000,
+            )
+            yield from page.documents
+            if (after := page.next) is None:
+                return
+
+    def document(self, collection: str, path: str, *, section: str | None = None) -> str:
+        """A document as Markdown, or one section of it, by the path and section id of a hit."""
+        wanted = _given({"path": path, "section": section})
+        return self._asked("GET", _path("collections", collection, "document"), params=wanted).text
+
+    def lesson(self, collection: str, parent: UUID) -> Lesson:
+        """All chunks of one parent, in order."""
+        return self._get(Lesson, _path("collections", collection, "lessons", str(parent)))
+
+    def chunk(self, collection: str, chunk: UUID, *, context: int = 0) -> ChunkInContext:
+        """A chunk, with so many before and after it."""
+        return self._get(
+            ChunkInContext,
+            _path("collections", collection, "chunks", str(chunk)),
+            context=context,
+        )
+
+    # --- writing ----------------------------------------------------------------------------
+
+    def store_page(self, url: str, *, collection: str) -> StoreReport:
+        """Fetch and store a page; it is searchable when a worker has done its job."""
+        return self._post(StoreReport, _path("collections", collection, "pages"), url=url)
+
+    def delete_collection(self, name: str) -> None:
+        self._asked("DELETE", _path("collections", name))
+
+    # --- runs -------------------------------------------------------------------------------
+
+    def start_run(
+        self,
+        collection: str,
+        *,
+        folder: str | None = None,
+        profile: str | None = None,
+        mode: RunMode = "incremental",
+    ) -> Run:
+        """Queue a run; `folder` is one of the server's, without it chunks are made again."""
+        return self._post(
+            Run, "/runs", collection=collection, folder=folder, profile=profile, mode=mode
+        )
+
+    def runs(self, collection: str | None = None, *, limit: int = 50) -> list[Run]:
+        """The newest first."""
+        return self._get(list[Run], "/runs", collection=collection, limit=limit)
+
+    def run(self, number: int) -> RunDetails:
+        return self._get(RunDetails, f"/runs/{number}")
+
+    def cancel_run(self, number: int) -> Run:
+        return self._post(Run, f"/runs/{number}/cancel")
+
+    def resume_run(self, number: int) -> Run:
+        return self._post(Run, f"/runs/{number}/resume")
+
+    def follow_run(self, number: int) -> Generator[Run, None, None]:
+        """The run whenever it has changed, until it has ended."""
+        yield from self._events(f"/runs/{number}/events")
+
+    def events(self, collection: str | None = None) -> Generator[Run, None, None]:
+        """Every run whenever it has changed, without an end; close it to stop."""
+        yield from self._events("/events", collection=collection)
+
+    # --- the cache of the web ---------------------------------------------------------------
+
+    def check_page(
+        self,
+        url: str,
+        *,
+        prompt: str | None = None,
+        project: str | None = None,
+        budget_tokens: int | None = None,
+    ) -> CacheResult:
+        """What is to be read of a stored page; outcome `miss` where there is none."""
+        return self._post(
+            CacheResult,
+            "/cache/check",
+            url=url,
+            prompt=prompt,
+            project=project,
+            budget_tokens=budget_tokens,
+        )
+
+    def read_page(
+        self,
+        url: str,
+        *,
+        section: str | None = None,
+        offset: int = 0,
+        project: str | None = None,
+    ) -> CacheResult:
+        """A stored page from a heading, or from an offset, on."""
+        return self._post(
+            CacheResult, "/cache/read", url=url, section=section, offset=offset, project=project
+        )
+
+    # --- memory -----------------------------------------------------------------------------
+
+    def memory(self, user: str, *, project: str = "") -> Memory:
+        """The narrative of a user."""
+        return self._post(Memory, "/memory/show", user=user, project=project)
+
+    def remember(self, user: str, fact: str, *, project: str = "") -> MemoryUpdate:
+        return self._post(MemoryUpdate, "/memory/remember", user=user, fact=fact, project=project)
+
+    # --- the server -------------------------------------------------------------------------
+
+    def status(self, collection: str | None = None) -> Status:
+        return self._get(Status, "/status", collection=collection)
+
+    def jobs(self, collection: str | None = None) -> OpenJobs:
+        """What the queue holds."""
+        return self._get(OpenJobs, "/jobs", collection=collection)
+
+    # --- inside -----------------------------------------------------------------------------
+
+    def _get(self, kind: type[Result], route: str, /, **wanted: Any) -> Result:
+        return _read(kind, self._asked("GET", route, params=_given(wanted)))
+
+    def _post(self, kind: type[Result], route: str, /, **body: Any) -> Result:
+        return _read(kind, self._asked("POST", route, json=_given(body)))
+
+    def _asked(self, method: str, path: str, **how: Any) -> httpx.Response:
+        answer = self._http.request(method, path, **how)
+        if not answer.is_success:
+            raise _problem(answer)
+        return answer
+
+    def _events(self, route: str, /, **wanted: Any) -> Generator[Run, None, None]:
+        with self._http.stream("GET", route, params=_given(wanted)) as answer:
+            if not answer.is_success:
+                answer.read()
+                raise _problem(answer)
+            event = ""
+            for line in answer.iter_lines():
+                name, _, value = line.partition(": ")
+                if name == "event":
+                    event = value
+                elif name == "data" and event == "run":
+                    yield TypeAdapter(Run).validate_json(value)
+                elif name == "data" and event == "error":
+                    raise VadeError(value)
+
+
+def _problem(answer: httpx.Response) -> ServerProblem:
+    try:
+        told = answer.json()
+    except ValueError:
+        told = None
+    told = told if isinstance(told, dict) else {}
+    after = answer.headers.get("retry-after", "")
+    return ServerProblem(
+        answer.status_code,
+        str(told.get("detail") or answer.reason_phrase),
+        kind=str(told.get("type", "about:blank")).removeprefix("urn:vademecum:"),
+        hint=told.get("hint"),
+        retry_after=float(after) if after.isdecimal() else None,
+    )
+
+
+def _read(kind: type[Result], answer: httpx.Response) -> Result:
+    return TypeAdapter(kind).validate_json(answer.content)
+
+
+def _given(wanted: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in wanted.items() if value is not None}
+
+
+def _path(*parts: str) -> str:
+    return "".join(f"/{quote(part, safe='')}" for part in parts)

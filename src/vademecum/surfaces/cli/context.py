@@ -1,0 +1,67 @@
+"""context."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from vademecum.errors import BadInput
+from vademecum.settings import Settings
+from vademecum.surfaces.cli.project import PROJECT, project_name
+from vademecum.surfaces.cli.run import note, options, print_json, run
+
+
+@click.command(
+    "context",
+    epilog="""
+\b
+Examples:
+  vade context "add retries to the client" --path src/client.py
+  vade context "fix the failing test" --error traceback.txt
+  vade context "write the release notes" --user someone@example.org --budget 500
+
+Notes of importance 5 and more come first, at most three; then the narrative of --user; then, where
+the rules say that it would help, at most two references from outside, marked as advisory.
+""",
+)
+@click.argument("task")
+@PROJECT
+@click.option(
+    "--path", metavar="P", type=click.Path(path_type=Path), help="A file of code at hand."
+)
+@click.option("--error", type=click.File(), metavar="FILE", help="A traceback; - is stdin.")
+@click.option("--user", default="", metavar="ADDRESS", help="Whose narrative to add.")
+@click.option("--budget", default=1500, show_default=True, metavar="N", help="Tokens, at most.")
+@options
+def context_command(
+    settings: Settings,
+    as_json: bool,
+    task: str,
+    project: str | None,
+    path: Path | None,
+    error: Any,
+    user: str,
+    budget: int,
+) -> None:
+    """What an agent should know for a task: notes first, then the user, then the outside."""
+    try:
+        text = error.read() if error else ""
+    except UnicodeDecodeError:
+        raise BadInput(f"{error.name} is not text in UTF-8", hint="Name another file.") from None
+    name = project_name(project)
+    found = run(
+        settings,
+        lambda app: app.context.build(
+            task, project=name, path=path, error=text, user=user, budget=budget
+        ),
+    )
+    for notice in found.notices:
+        note(notice)
+    if as_json:
+        print_json(found)
+        return
+    click.echo(found.markdown or "Nothing is known of this.")
+    looked = "looked outside" if found.decision.look_outside else "did not look outside"
+    note(f"\n{looked}: {found.decision.reason} ({found.tokens} tokens)")
+    if found.left_out:
+        note(f"no room for: {', '.join(found.left_out)}")

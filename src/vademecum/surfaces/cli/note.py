@@ -1,0 +1,214 @@
+"""note save, list, search, show, solve, restore, remove, projects."""
+
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+import click
+
+from vademecum.errors import BadInput
+from vademecum.settings import Settings
+from vademecum.surfaces.cli.project import PROJECT, project_name
+from vademecum.surfaces.cli.run import note, options, print_json, run
+
+if TYPE_CHECKING:
+    from vademecum.notes.facade import SavedNote
+    from vademecum.store.notes import Note
+
+KINDS = ("pattern", "decision", "convention", "learning", "context")
+_KIND = click.option("--type", "kind", type=click.Choice(KINDS), help="Only of this type.")
+_TAGS = click.option("--tag", "tags", multiple=True, metavar="TAG", help="May be repeated.")
+_AT_LEAST = click.option(
+    "--importance", default=1, show_default=True, metavar="N", help="At least, 1 to 10."
+)
+
+
+@click.group(
+    "note",
+    epilog="""
+\b
+Examples:
+  vade note save "Migrations are never edited once merged." --type convention --importance 9
+  vade note save "The pool has 6 connections." --evidence src/db.py:40
+  vade note search "how many connections"
+  vade note solve error.txt "Install libpq-dev, then build again."
+""",
+)
+def note_command() -> None:
+    """What is known about a project: notes of agents and people."""
+
+
+@note_command.command("save")
+@click.argument("content")
+@PROJECT
+@click.option("--title", default="", metavar="TEXT", help="Default: the first sentence.")
+@click.option(
+    "--type", "kind", type=click.Choice(KINDS), default="learning", show_default=True, help="What."
+)
+@_TAGS
+@click.option(
+    "--importance", default=5, show_default=True, metavar="N", help="1 to 10; from 5 on it is told."
+)
+@click.option(
+    "--evidence", multiple=True, metavar="TEXT", help="A file with line, a commit, a URL."
+)
+@click.option("--agent", default="", metavar="NAME", help="Who says so.")
+@click.option("--replaces", multiple=True, metavar="ID", help="Notes that hold no longer.")
+@options
+def save(
+    settings: Settings,
+    as_json: bool,
+    content: str,
+    project: str | None,
+    replaces: tuple[str, ...],
+    **given: Any,
+) -> None:
+    """Keep a note. Older notes of its type that it contradicts hold no longer."""
+    numbers = [_id(text) for text in replaces]
+    name = project_name(project)
+    saved = run(settings, lambda app: app.notes.save(name, content, replaces=numbers, **given))
+    _told(saved, as_json)
+
+
+@note_command.command("list")
+@PROJECT
+@_KIND
+@_TAGS
+@_AT_LEAST
+@click.option("-k", "limit", default=50, show_default=True, metavar="N", help="How many.")
+@options
+def list_notes(settings: Settings, as_json: bool, project: str | None, **chosen: Any) -> None:
+    """List the notes that hold, the most important first."""
+    name = project_name(project)
+    found = run(settings, lambda app: app.notes.list_notes(name, **chosen))
+    if as_json:
+        print_json({"project": name, "notes": found})
+        return
+    for one in found:
+        _print(one)
+    if not found:
+        click.echo(f"There are no notes about {name}.")
+
+
+@note_command.command("search")
+@click.argument("query")
+@PROJECT
+@_KIND
+@_TAGS
+@_AT_LEAST
+@click.option("-k", "limit", default=8, show_default=True, metavar="N", help="How many.")
+@options
+def search(
+    settings: Settings, as_json: bool, query: str, project: str | None, **chosen: Any
+) -> None:
+    """Find notes by words and meaning."""
+    name = project_name(project)
+    found = run(settings, lambda app: app.notes.search(name, query, **chosen))
+    if as_json:
+        print_json({"project": name, "query": query, "results": found})
+        return
+    for one in found:
+        _print(one.note, f"  score {one.score:.3f}")
+    if not found:
+        click.echo("Nothing was found.")
+
+
+@note_command.command("show")
+@click.argument("note_id", metavar="ID")
+@PROJECT
+@options
+def show(settings: Settings, as_json: bool, note_id: str, project: str | None) -> None:
+    """Show a note, and what it replaced."""
+    number, name = _id(note_id), project_name(project)
+    one, replaced = run(settings, lambda app: app.notes.show(name, number))
+    if as_json:
+        print_json({"note": one, "replaced": replaced})
+        return
+    _print(one)
+    if one.replaced_by:
+        click.echo(f"  replaced by {one.replaced_by}: {one.replaced_why}")
+    for old in replaced:
+        click.echo(f"  it replaced {old.id} {old.title!r}: {old.replaced_why}")
+
+
+@note_command.command("solve")
+@click.argument("error", type=click.File())
+@click.argument("solution")
+@PROJECT
+@click.option("--agent", default="", metavar="NAME", help="Who says so.")
+@click.option("--source", default="", metavar="TEXT", help="Where the solution is from.")
+@options
+def solve(
+    settings: Settings, as_json: bool, error: Any, solution: str, project: str | None, **by: str
+) -> None:
+    """Keep what solved an error; ERROR is a file with its traceback, - is stdin."""
+    try:
+        text = error.read()
+    except UnicodeDecodeError:
+        raise BadInput(f"{error.name} is not text in UTF-8", hint="Name another file.") from None
+    name = project_name(project)
+    _told(run(settings, lambda app: app.context.solve(text, solution, project=name, **by)), as_json)
+
+
+@note_command.command("restore")
+@click.argument("note_id", metavar="ID")
+@PROJECT
+@options
+def restore(settings: Settings, as_json: bool, note_id: str, project: str | None) -> None:
+    """Let a replaced note hold again."""
+    number, name = _id(note_id), project_name(project)
+    one = run(settings, lambda app: app.notes.restore(name, number))
+    print_json(one) if as_json else _print(one)
+
+
+@note_command.command("remove")
+@click.argument("note_id", metavar="ID")
+@PROJECT
+@options
+def remove(settings: Settings, as_json: bool, note_id: str, project: str | None) -> None:
+    """Delete the text of a note for good."""
+    number, name = _id(note_id), project_name(project)
+    run(settings, lambda app: app.notes.remove(name, number))
+    print_json({"removed": str(number)}) if as_json else click.echo(f"removed {number}")
+
+
+@note_command.command("projects")
+@options
+def projects(settings: Settings, as_json: bool) -> None:
+    """List the projects that have notes."""
+    found = run(settings, lambda app: app.notes.projects())
+    if as_json:
+        print_json([{"project": name, "notes": count} for name, count in found])
+        return
+    for name, count in found:
+        click.echo(f"{count:6}  {name}")
+    if not found:
+        click.echo("There are no notes yet.")
+
+
+def _id(text: str) -> UUID:
+    try:
+        return UUID(text)
+    except ValueError:
+        raise BadInput(f"{text!r} is no id", hint="`vade note list` shows them.") from None
+
+
+def _told(saved: "SavedNote", as_json: bool) -> None:
+    if as_json:
+        print_json(saved)
+        return
+    click.echo(f"{'known already' if saved.confirmed else 'saved'}: {saved.note.id}")
+    for one in saved.replaced:
+        click.echo(f"it replaces {one.id} {one.title!r}: {one.why}")
+    if not saved.searchable:
+        note("It is found by search once a worker has taken it up (`vade process-queue`).")
+
+
+def _print(one: "Note", more: str = "") -> None:
+    click.secho(one.title, bold=True)
+    tags = f"  [{', '.join(one.tags)}]" if one.tags else ""
+    click.echo(f"  {one.id}  {one.kind}, importance {one.importance}{tags}{more}")
+    if one.content.rstrip(".") != one.title:
+        for line in one.content.splitlines():
+            click.echo(f"    {line}")
+    for text in one.evidence:
+        click.echo(f"    evidence: {text}")

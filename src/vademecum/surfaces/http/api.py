@@ -1,0 +1,50 @@
+"""The HTTP API: one router for each area, all of them calling App and nothing else."""
+
+from fastapi import Depends, FastAPI
+
+from vademecum import __version__
+from vademecum.app import App
+from vademecum.surfaces.http import problems
+from vademecum.surfaces.http.routes import (
+    books,
+    cache,
+    collections,
+    events,
+    health,
+    hooks,
+    memory,
+    notes,
+    pages,
+    runs,
+    search,
+)
+from vademecum.surfaces.http.scopes import scoped
+
+
+def create_api(app: App | None) -> FastAPI:
+    """The API over an open app; without one, only to be described."""
+    api = FastAPI(
+        title="Vademecum",
+        version=__version__,
+        description="Knowledge and memory that agents carry. Every call needs a bearer token.",
+        docs_url=None,
+        redoc_url=None,
+        dependencies=[Depends(scoped)],
+    )
+    api.state.app = app
+    problems.install(api)
+    for area in (
+        health,
+        collections,
+        search,
+        books,
+        runs,
+        events,
+        cache,
+        memory,
+        notes,
+        pages,
+        hooks,
+    ):
+        api.include_router(area.router)
+    return api

@@ -1,0 +1,193 @@
+"""Notes about projects, and the context of a task. Every call names its project."""
+
+from typing import Annotated, Literal
+from uuid import UUID
+
+from fastapi import APIRouter
+from pydantic import BaseModel, Field
+
+from vademecum.context.decide import Decision
+from vademecum.context.outside import Outside
+from vademecum.notes.facade import MAX_CONTENT, FoundNote, SavedNote
+from vademecum.store.notes import Note
+from vademecum.surfaces.http.routes.shared import FAILURES, Name, OpenApp, Text
+
+router = APIRouter(tags=["notes"], responses=FAILURES)
+
+Kind = Literal["pattern", "decision", "convention", "learning", "context"]
+Short = Annotated[Text, Field(max_length=1000)]
+Long = Annotated[Text, Field(max_length=200_000)]
+
+
+class OfProject(BaseModel):
+    project: Name
+
+
+class NewNote(OfProject):
+    content: Annotated[Text, Field(min_length=1, max_length=MAX_CONTENT)]
+    title: Annotated[Text, Field(max_length=200)] = ""
+    kind: Kind = "learning"
+    tags: Annotated[list[Name], Field(max_length=20)] = []
+    importance: Annotated[int, Field(ge=1, le=10)] = 5
+    evidence: Annotated[list[Short], Field(max_length=20)] = []
+    agent: Annotated[Text, Field(max_length=200)] = ""
+    replaces: Annotated[list[UUID], Field(max_length=100)] = []
+
+
+class Chosen(OfProject):
+    kind: Kind | None = None
+    tags: Annotated[list[Name], Field(max_length=20)] = []
+    importance: Annotated[int, Field(ge=1, le=10)] = 1
+    limit: Annotated[int, Field(ge=1, le=100)] = 20
+
+
+class NoteSearch(Chosen):
+    query: Annotated[Text, Field(min_length=1, max_length=10_000)]
+
+
+class OfNote(OfProject):
+    id: UUID
+
+
+class Notes(BaseModel):
+    notes: list[Note]
+
+
+class Found(BaseModel):
+    results: list[FoundNote]
+
+
+class Task(OfProject):
+    task: Annotated[Text, Field(min_length=1, max_length=10_000)]
+    error: Long = ""
+    """A traceback."""
+    user: Short = ""
+    budget: Annotated[int, Field(ge=100, le=20_000)] = 1500
+
+
+class ContextAnswer(BaseModel):
+    markdown: str
+    tokens: int
+    notes: list[Note]
+    solutions: list[Note]
+    outside: list[Outside]
+    decision: Decision
+    left_out: list[str]
+    notices: list[str]
+
+
+class ApiSearch(BaseModel):
+    name: Annotated[Text, Field(min_length=1, max_length=1000)]
+    project: Short = ""
+
+
+class Apis(BaseModel):
+    apis: list[Outside]
+
+
+class Outcome(OfProject):
+    id: UUID
+    outcome: Literal["success", "failure", "misled", "unknown"]
+    agent: Annotated[Name, Field()] = "http"
+    task: Short = ""
+    decision: Short = ""
+    error: Long = ""
+
+
+class Recorded(BaseModel):
+    recorded: bool
+
+
+@router.post("/notes/save")
+async def save(app: OpenApp, note: NewNote) -> SavedNote:
+    """Keep a note; `replaced` names those that hold no longer, and why."""
+    return await app.notes.save(
+        note.project,
+        note.content,
+        title=note.title,
+        kind=note.kind,
+        tags=note.tags,
+        importance=note.importance,
+        evidence=note.evidence,
+        agent=note.agent,
+        replaces=note.replaces,
+    )
+
+
+@router.post("/notes/list")
+async def list_notes(app: OpenApp, asked: Chosen) -> Notes:
+    """Notes that hold, the most important and newest first."""
+    return Notes(
+        notes=await app.notes.list_notes(
+            asked.project,
+            kind=asked.kind,
+            tags=asked.tags,
+            importance=asked.importance,
+            limit=asked.limit,
+        )
+    )
+
+
+@router.post("/notes/search")
+async def search(app: OpenApp, asked: NoteSearch) -> Found:
+    """Notes that answer a query, best first."""
+    return Found(
+        results=await app.notes.search(
+            asked.project,
+            asked.query,
+            kind=asked.kind,
+            tags=asked.tags,
+            importance=asked.importance,
+            limit=asked.limit,
+        )
+    )
+
+
+@router.post("/notes/remove")
+async def remove(app: OpenApp, asked: OfNote) -> Recorded:
+    """Delete the text of a note for good."""
+    await app.notes.remove(asked.project, asked.id)
+    return Recorded(recorded=True)
+
+
+@router.post("/context")
+async def context(app: OpenApp, asked: Task) -> ContextAnswer:
+    """What an agent should know for a task, within a budget."""
+    found = await app.context.build(
+        asked.task,
+        project=asked.project,
+        error=asked.error,
+        user=asked.user,
+        budget=asked.budget,
+    )
+    return ContextAnswer(
+        markdown=found.markdown,
+        tokens=found.tokens,
+        notes=found.notes,
+        solutions=found.solutions,
+        outside=found.outside,
+        decision=found.decision,
+        left_out=found.left_out,
+        notices=found.notices,
+    )
+
+
+@router.post("/apis/find")
+async def find_api(app: OpenApp, asked: ApiSearch) -> Apis:
+    """The API references of a name."""
+    return Apis(apis=await app.context.find_api(asked.name, project=asked.project))
+
+
+@router.post("/outcomes")
+async def record_outcome(app: OpenApp, told: Outcome) -> Recorded:
+    """Say whether a piece of knowledge helped."""
+    await app.context.record(
+        told.id,
+        outcome=told.outcome,
+        agent=told.agent,
+        project=told.project,
+        task=told.task,
+        decision=told.decision,
+        error=told.error,
+    )
+    return Recorded(recorded=True)

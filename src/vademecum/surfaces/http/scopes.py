@@ -1,0 +1,62 @@
+"""Which scope each route asks of an API key. A route that is not here asks for admin."""
+
+from fastapi import Request
+
+from vademecum.access import Scope, require, require_all
+from vademecum.surfaces.http.sessions import is_page
+
+ROUTES: dict[Scope, tuple[str, ...]] = {
+    "read": (
+        "GET /status",
+        "GET /jobs",
+        "GET /collections",
+        "GET /collections/{collection}",
+        "GET /collections/{collection}/documents",
+        "GET /collections/{collection}/document",
+        "GET /collections/{collection}/lessons/{parent}",
+        "GET /collections/{collection}/chunks/{chunk}",
+        "GET /collections/{collection}/state",
+        "POST /search",
+        "POST /answer",
+        "POST /books/search",
+        "POST /cache/check",
+        "POST /cache/read",
+        "GET /cache/report",
+        "GET /runs",
+        "GET /runs/{run}",
+        "GET /runs/{run}/events",
+        "GET /events",
+        "POST /notes/list",
+        "POST /notes/search",
+        "POST /context",
+        "POST /apis/find",
+    ),
+    "write": (
+        "POST /collections/{collection}/pages",
+        "POST /cache/pages",
+        "POST /runs",
+        "POST /runs/{run}/cancel",
+        "POST /runs/{run}/resume",
+        "POST /notes/save",
+        "POST /notes/remove",
+        "POST /outcomes",
+    ),
+    "admin": ("DELETE /collections/{collection}",),
+}
+"""Admin of the collection alone; what is not named here is admin of everything."""
+
+SCOPES = {route: scope for scope, routes in ROUTES.items() for route in routes}
+OPEN = ("GET /health",)
+
+
+async def scoped(request: Request) -> None:
+    """Raises NotAllowed where the caller's key does not open the route."""
+    template = f"{request.method} {request.scope['route'].path}"
+    if template in OPEN or is_page(request.scope["route"].path):
+        return  # pages look for a session, and the memory for its scope
+    if request.scope["route"].path.startswith("/memory/"):
+        require("memory")
+    elif template in SCOPES:
+        require(SCOPES[template])
+    else:
+        require_all("admin")
