@@ -125,11 +125,14 @@ def vade(home: Path, database_url: str) -> Vade:
         key: value for key, value in os.environ.items() if not key.startswith("VADE_")
     } | {"VADE_HOME": str(home), "VADE_DATABASE_URL": database_url}
 
-    def run(*arguments: str | Path, **variables: str) -> "subprocess.CompletedProcess[str]":
+    def run(
+        *arguments: str | Path, stdout: int = subprocess.PIPE, **variables: str
+    ) -> "subprocess.CompletedProcess[str]":
         return subprocess.run(
             [command, *arguments],
             env=environment | variables,
-            capture_output=True,
+            stdout=stdout,
+            stderr=subprocess.PIPE,
             text=True,
             timeout=120,
             check=False,

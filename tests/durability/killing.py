@@ -22,13 +22,17 @@ from pathlib import Path
 import psycopg
 from psycopg import AsyncConnection
 from psycopg.conninfo import make_conninfo
-from whole import broken, everything, open_jobs
+from whole import broken, everything, open_jobs, rows
 
+from vademecum.store import runs
 from vademecum.store.embedded import EmbeddedDatabase
+from vademecum.surfaces.http.instance import find, is_served
 
 VADE = Path(sys.executable).parent / "vade"
 WORDS = (Path(__file__).parent.parent.parent / "README.md").read_text(encoding="utf-8").split()
-KINDS = ("command", "terminate", "server", "both", "worker", "worker and server")
+ON_DUTY = ("vade worker", "vade serve")
+"""Commands that work until they are stopped."""
+KINDS = ("command", "terminate", "server", "both", "worker", "worker and server", *ON_DUTY)
 LIMIT = 120.0
 """Seconds after which a command counts as stuck."""
 
@@ -46,6 +50,8 @@ class Arena:
     chance: random.Random
     embedder: str = "none"
     files: int = 80
+    profile: str | None = None
+    kinds: tuple[str, ...] = KINDS
     rounds: Counter[str] = field(default_factory=Counter)
     hit: Counter[str] = field(default_factory=Counter)
     """Rounds in which what was killed was still at work."""
@@ -82,7 +88,12 @@ class Arena:
             self.write(f"new/page{self.chance.randint(0, 10**9)}.md")
 
     def pages(self) -> list[Path]:
-        return sorted(self.folder.rglob("*.md"))
+        """Without what is written beside them."""
+        return sorted(
+            path
+            for path in self.folder.rglob("*.md")
+            if path.name != "TASKS.md" and ".kb" not in path.parts
+        )
 
     # --- commands -----------------------------------------------------------------------------
 
@@ -121,15 +132,19 @@ class Arena:
         return report
 
     @property
-    def target(self) -> tuple[str, str, str]:
-        return str(self.folder), "-c", "docs"
+    def target(self) -> tuple[str, ...]:
+        profile = ("--profile", self.profile) if self.profile else ()
+        return str(self.folder), "-c", "docs", *profile
 
     # --- a round ------------------------------------------------------------------------------
 
     def round(self) -> None:
-        kind = self.chance.choice(KINDS)
+        kind = self.chance.choice(self.kinds)
         self.rounds[kind] += 1
         self.edit()
+        if kind in ON_DUTY:
+            self.round_on_duty(kind)
+            return
         if kind.startswith("worker"):
             self.finish(self.start("bulk-index", *self.target, "--no-wait"))
             name, command = "process-queue", self.start("process-queue")
@@ -148,6 +163,41 @@ class Arena:
         code, _, _ = self.finish(command)
         self.survived += kind == "server" and at_work and code == 0
         self.look()
+
+    def round_on_duty(self, kind: str) -> None:
+        """Kill it, or stop it in good order, which also returns the jobs that it has in hand."""
+        self.finish(self.start("bulk-index", *self.target, "--no-wait"))
+        is_server = kind == "vade serve"
+        command = self.start(*(("serve", "--port", "0") if is_server else ("worker",)))
+        time.sleep(self.chance.uniform(0.1, 1) * self.duration[kind])
+        if command.poll() is not None:
+            raise BrokenError(f"{kind} ended by itself: {self.finish(command)}")
+        stopped = self.chance.random() < 0.3
+        command.send_signal(signal.SIGTERM if stopped else signal.SIGKILL)
+        code, _, err = self.finish(command)
+        if is_server and (is_served(self.home) or find(self.home)):
+            raise BrokenError("a server that is gone holds its lock")
+        left = asyncio.run(self._open_jobs())
+        # A signal before its handler is there just ends the process.
+        if stopped and code not in (0, -signal.SIGTERM, 128 + signal.SIGTERM):
+            raise BrokenError(f"{kind} did not stop in good order: {code}\n{err}")
+        # Those of a worker killed in an earlier round may be in hand still: others look for them.
+        if stopped and (kept := asyncio.run(self._in_hand(command.pid))):
+            raise BrokenError(f"{kind} was stopped and kept {kept} of {len(left)} jobs in hand")
+        self.duration[kind] *= 1.05 if left else 0.85
+        self.hit[kind] += bool(left)
+        self.look()
+
+    async def _open_jobs(self) -> list[tuple[object, ...]]:
+        async with await self._connect() as connection:
+            return await open_jobs(connection)
+
+    async def _in_hand(self, pid: int) -> int:
+        async with await self._connect() as connection:
+            held = await rows(
+                connection, "SELECT worker FROM processing_queue WHERE status = 'processing'"
+            )
+        return sum(worker.rsplit("/", 3)[1] == str(pid) for (worker,) in held)
 
     def kill_server(self) -> None:
         """The postmaster, and at random its backends too."""
@@ -172,7 +222,12 @@ class Arena:
             cursor = await connection.execute("SELECT to_regclass('document_chunks')")
             if await cursor.fetchone() == (None,):
                 return {}  # killed before there were tables
-            return await broken(connection)
+            await runs.end_lost(connection)
+            running = await rows(
+                connection, "SELECT id::text FROM ingestion_runs WHERE state = 'running'"
+            )
+            left = {"runs whose process is dead": [run for (run,) in running]} if running else {}
+            return await broken(connection) | left
 
     async def _connect(self, name: str = "postgres") -> "AsyncConnection[tuple[object, ...]]":
         url = await EmbeddedDatabase(self.home).start()

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from killing import Arena, arena
+from killing import ON_DUTY, Arena, arena
 
 
 @pytest.fixture
@@ -41,6 +41,17 @@ def test_kills_at_random_moments_leave_a_whole_index(
     killed.make_files()
 
     for _ in range(rounds):
+        killed.round()
+
+    killed.compare()
+
+
+def test_kills_of_what_works_until_it_is_stopped(new_arena: Callable[[str], Arena]) -> None:
+    killed = new_arena("none")
+    killed.files, killed.kinds = 40, ON_DUTY
+    killed.make_files()
+
+    for _ in range(8):
         killed.round()
 
     killed.compare()

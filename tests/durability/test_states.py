@@ -2,6 +2,7 @@
 no moment does a reader see anything that is half done."""
 
 import asyncio
+import hashlib
 import os
 import shutil
 import tempfile
@@ -18,8 +19,10 @@ from whole import broken, chunks_of, open_jobs, rows
 
 from fakes import FakeEmbedder
 from vademecum.app import App
+from vademecum.errors import RunCancelled, RunNotOpen
 from vademecum.inference.words import WordTokenizer
 from vademecum.settings import Settings
+from vademecum.store.runs import RunMode
 from vademecum.types import Query
 
 SECTIONS = st.lists(
@@ -27,6 +30,7 @@ SECTIONS = st.lists(
     min_size=1,
     max_size=5,
 )
+MODES: st.SearchStrategy[RunMode] = st.sampled_from(["incremental", "full", "recreate"])
 NAMES = st.sampled_from(["one.md", "two.md", "sub/three.md", "sub/four.md", "sub/deep/five.md"])
 
 
@@ -128,17 +132,63 @@ class Life(RuleBasedStateMachine):
 
     # --- what happens to the work on them -----------------------------------------------------
 
-    @rule(force=st.booleans(), wait=st.booleans())
-    def run(self, force: bool, wait: bool) -> None:
-        self.do(self.app.bulk_index(self.folder, force=force, wait=wait))
+    @rule(mode=MODES, wait=st.booleans())
+    def run(self, mode: RunMode, wait: bool) -> None:
+        self.do(self.compared(mode, wait))
+
+    async def compared(self, mode: RunMode, wait: bool) -> None:
+        """A run finds as new, modified and deleted what is so."""
+        stored = dict(
+            await rows(self.connection, "SELECT file_path, source_hash FROM crawled_documents")
+        )
+        there = {
+            str((self.folder / name).resolve()): hashlib.sha256(
+                (self.folder / name).read_bytes()
+            ).hexdigest()
+            for name in self.files()
+        }
+        report = await self.app.bulk_index(self.folder, mode=mode, wait=wait)
+        modified = {path for path in there.keys() & stored.keys() if there[path] != stored[path]}
+        if mode != "incremental":
+            modified = there.keys() & stored.keys()
+        assert (report.inserted, report.updated, report.deleted, report.failed) == (
+            len(there.keys() - stored.keys()),
+            len(modified),
+            len(stored.keys() - there.keys()),
+            [],
+        )
+
+    @rule(mode=MODES)
+    def queue_run(self, mode: RunMode) -> None:
+        self.do(self.app.start_run("docs", folder=self.folder, mode=mode))
+
+    @rule(mode=MODES, steps=st.integers(0, 60))
+    def run_and_cancel(self, mode: RunMode, steps: int) -> None:
+        self.do(self.cancelled(mode, steps))
+
+    async def cancelled(self, mode: RunMode, steps: int) -> None:
+        task = asyncio.ensure_future(self.app.bulk_index(self.folder, mode=mode))
+        for _ in range(steps):
+            await asyncio.sleep(0.0005)
+        for run in await self.app.runs.listed(limit=1):
+            with suppress(RunNotOpen):
+                await self.app.runs.cancel(run.id)
+        with suppress(RunCancelled):
+            await task
+
+    @rule(data=st.data())
+    def resume(self, data: st.DataObject) -> None:
+        found = self.runner.run(self.app.runs.listed())
+        if left := [run.id for run in found if run.state in ("cancelled", "failed")]:
+            self.do(self.app.resume_run(data.draw(st.sampled_from(left))))
 
     @rule(limit=st.integers(1, 3))
     def drain_some(self, limit: int) -> None:
         self.do(self.app.process_queue(limit=limit))
 
-    @rule(force=st.booleans(), steps=st.integers(0, 60))
-    def run_and_stop(self, force: bool, steps: int) -> None:
-        self.do(self.stopped(self.app.bulk_index(self.folder, force=force), steps))
+    @rule(mode=MODES, steps=st.integers(0, 60))
+    def run_and_stop(self, mode: RunMode, steps: int) -> None:
+        self.do(self.stopped(self.app.bulk_index(self.folder, mode=mode), steps))
 
     @rule(steps=st.integers(0, 40))
     def drain_and_stop(self, steps: int) -> None:
@@ -183,6 +233,7 @@ class Life(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         try:
+            self.do(self.app.process_queue())
             self.do(self.app.bulk_index(self.folder))
             self.runner.run(self.check())
         finally:
@@ -197,6 +248,17 @@ class Life(RuleBasedStateMachine):
     async def check(self) -> None:
         assert await broken(self.connection) == {}
         assert await open_jobs(self.connection) == []
+        assert {run.state for run in await self.app.runs.listed()} <= {
+            "completed",
+            "cancelled",
+            "failed",
+        }
+        # Every chunk that came or went was counted by a run, through every stop and resumption.
+        assert await rows(
+            self.connection,
+            "SELECT coalesce(sum(chunks_created - chunks_deleted), 0)"
+            " - (SELECT count(*) FROM document_chunks) FROM ingestion_runs",
+        ) == [(0,)]
         stored: dict[str, list[str]] = {}
         for path, text in await rows(
             self.connection,

@@ -38,6 +38,33 @@ SELECT format('%s: %s, not %s', term, chunk_count, coalesce(n, 0))
                          GROUP BY term_id) c ON c.term_id = terms.id
  WHERE chunk_count <> coalesce(n, 0)"""
 
+MISPACKED = """
+WITH gone AS (
+    SELECT g.collection_id, g.first,
+           ('x' || encode(substring(g.dropped FROM 4 * n + 1 FOR 4), 'hex'))::bit(32)::integer
+               AS number
+      FROM segments g, generate_series(0, length(g.dropped) / 4 - 1) AS n
+), packed AS (
+    SELECT t.collection_id, p.term_id, p.first,
+           substring(p.entries FROM 12 * n + 1 FOR 12) AS entry,
+           ('x' || encode(substring(p.entries FROM 12 * n + 1 FOR 4), 'hex'))::bit(32)::integer
+               AS number
+      FROM postings p LEFT JOIN terms t ON t.id = p.term_id,
+           generate_series(0, length(p.entries) / 12 - 1) AS n
+), present AS (
+    SELECT collection_id, term_id, entry FROM packed
+     WHERE NOT EXISTS (SELECT FROM gone WHERE gone.collection_id = packed.collection_id
+                          AND gone.number = packed.number)
+), wanted AS (
+    SELECT collection_id, u.term_id,
+           int4send(number) || int4send(document_id) || int2send(u.frequency)
+               || int2send(length::smallint) AS entry
+      FROM chunk_terms, unnest(term_ids, frequencies) AS u (term_id, frequency)
+)
+SELECT format('lacking: %s', w) FROM (SELECT * FROM wanted EXCEPT SELECT * FROM present) w
+UNION ALL
+SELECT format('too many: %s', p) FROM (SELECT * FROM present EXCEPT SELECT * FROM wanted) p"""
+
 UNKNOWN_TERMS = """
 SELECT DISTINCT term_id::text FROM chunk_terms, unnest(term_ids) AS term_id
  WHERE NOT EXISTS (SELECT FROM terms WHERE id = term_id)"""
@@ -53,11 +80,42 @@ WORK_FORGOTTEN = """
 SELECT path FROM crawled_documents d
  WHERE needs_processing
    AND NOT EXISTS (SELECT FROM processing_queue q WHERE q.document_id = d.id
-                      AND q.status IN ('pending', 'processing', 'failed'))"""
+                      AND q.status IN ('pending', 'processing', 'failed', 'held'))"""
+
+WRONG_PARENTS = """
+SELECT min(d.path) FROM document_chunks k JOIN crawled_documents d ON d.id = k.document_id
+ GROUP BY k.document_id HAVING count(DISTINCT k.parent_id) <> 1
+UNION ALL
+SELECT string_agg(DISTINCT d.path, ' and ')
+  FROM document_chunks k JOIN crawled_documents d ON d.id = k.document_id
+ GROUP BY k.parent_id HAVING count(DISTINCT k.document_id) <> 1"""
+
+ORPHANS = """
+SELECT k.id::text FROM document_chunks k
+ WHERE NOT EXISTS (SELECT FROM crawled_documents d
+                    WHERE d.id = k.document_id AND d.collection_id = k.collection_id)
+UNION ALL
+SELECT t.chunk_id::text FROM chunk_terms t
+ WHERE NOT EXISTS (SELECT FROM document_chunks k
+                    WHERE k.id = t.chunk_id AND k.collection_id = t.collection_id)"""
+
+MISCOUNTED_RUNS = """
+SELECT format('run %s: %s files, of which %s stored, %s skipped, %s failed, %s left',
+              r.id, files_total, files_stored, files_skipped, f.failed, files_left)
+  FROM ingestion_runs r,
+       LATERAL (SELECT count(*) AS failed FROM run_failures
+                 WHERE run_id = r.id AND stage = 'read') f
+ WHERE state = 'completed'
+   AND (files_total <> files_stored + files_skipped + f.failed OR files_left <> 0)"""
 
 HOLES_IN_WINDOWS = """
 SELECT chunk_id::text FROM {table} GROUP BY chunk_id
 HAVING min(window_index) <> 0 OR max(window_index) <> count(*) - 1"""
+
+ORPHAN_VECTORS = """
+SELECT chunk_id::text FROM {table} e
+ WHERE NOT EXISTS (SELECT FROM document_chunks k
+                    WHERE k.id = e.chunk_id AND k.collection_id = e.collection_id)"""
 
 WITHOUT_VECTORS = """
 SELECT k.id::text FROM document_chunks k JOIN crawled_documents d ON d.id = k.document_id
@@ -70,8 +128,12 @@ ALWAYS = {
     "chunks that no word finds": WITHOUT_POSTINGS,
     "terms counted wrongly": MISCOUNTED_TERMS,
     "terms that nobody knows": UNKNOWN_TERMS,
+    "postings that are not those of the chunks": MISPACKED,
     "collections counted wrongly": MISCOUNTED_CHUNKS,
     "documents that nobody will process": WORK_FORGOTTEN,
+    "documents with several parents, and parents of several documents": WRONG_PARENTS,
+    "chunks without their document, and postings without their chunk": ORPHANS,
+    "runs that counted wrongly": MISCOUNTED_RUNS,
 }
 
 
@@ -84,6 +146,7 @@ async def broken(connection: AsyncConnection[Any]) -> dict[str, list[str]]:
         for space, model in await rows(connection, "SELECT id, model FROM embedding_spaces"):
             table = f"embeddings_{space}"
             queries[f"holes in {table}"] = HOLES_IN_WINDOWS.format(table=table)
+            queries[f"orphans in {table}"] = ORPHAN_VECTORS.format(table=table)
             queries[f"nothing in {table}"] = WITHOUT_VECTORS.format(table=table, model=model)
         for name, query in queries.items():
             if found := [text for (text,) in await rows(connection, query)]:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from pgvector import HalfVector
 
-from vademecum.store import embeddings
+from vademecum.store import documents, embeddings
 from vademecum.store.db import Connection, Database
 from vademecum.types import CollectionId, EmbeddingSpace, SpaceId
 from vademecum.vectors import pgvector
@@ -120,6 +120,6 @@ async def test_a_keyword_keeps_to_the_documents_that_hold_it(
             collection=CollectionId(1),
             vector=np.ones(16, dtype=np.float32),
             limit=5,
-            keyword=keyword,
+            documents=await documents.holding(connection, CollectionId(1), keyword),
         )
         assert len(hits) == expected

@@ -10,12 +10,15 @@ from pydoc_data import topics
 import bm25s
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from vademecum.app import App
-from vademecum.search.lexical import lexical_hits, weighted_terms
+from vademecum.search.lexical import K1, B, best_matches, matches
 from vademecum.search.terms import query_terms
 from vademecum.store import lexical
-from vademecum.store.db import Database
+from vademecum.store.db import Connection, Database
+from vademecum.types import CollectionId, Scored
 
 Write = Callable[[dict[str, str | bytes]], Path]
 
@@ -44,49 +47,57 @@ async def reference(lexical_app: App, write: Write) -> App:
 
 
 async def stored_postings(database: Database) -> dict[object, Counter[str]]:
-    """Term frequencies of every chunk, recovered from the index."""
+    """Term frequencies of every chunk, from its own row; the packed ones must say the same."""
     async with database.connection() as connection:
         cursor = await connection.execute("SELECT id, term FROM terms")
         names = dict(await cursor.fetchall())
-        cursor = await connection.execute("SELECT pivot FROM lexical_statistics")
-        [(pivot,)] = await cursor.fetchall()
-        cursor = await connection.execute("SELECT chunk_id, length, weights FROM chunk_terms")
-        found = {}
-        for chunk, length, vector in await cursor.fetchall():
-            weights = np.array(vector.values())
-            norm = lexical.K1 * (1 - lexical.B + lexical.B * length / pivot)
-            counts = np.rint(weights * norm / (1 - weights)).astype(int)
-            found[chunk] = Counter(
-                {
-                    names[index + 1]: int(count)
-                    for index, count in zip(vector.indices(), counts, strict=True)
-                }
-            )
-            assert sum(found[chunk].values()) == length
-        return found
+        cursor = await connection.execute(
+            "SELECT number, chunk_id, document_id, length, term_ids, frequencies FROM chunk_terms"
+        )
+        rows = await cursor.fetchall()
+        cursor = await connection.execute("SELECT term_id, entries FROM postings")
+        packed = {
+            (term, *entry.tolist())
+            for term, entries in await cursor.fetchall()
+            for entry in np.frombuffer(entries, lexical.POSTING)
+        }
+        cursor = await connection.execute("SELECT dropped FROM segments")
+        gone = [n for (d,) in await cursor.fetchall() for n in np.frombuffer(d, lexical.NUMBER)]
+    assert {entry for entry in packed if entry[1] not in gone} == {
+        (term, number, document, frequency, length)
+        for number, _, document, length, terms, frequencies in rows
+        for term, frequency in zip(terms, frequencies, strict=True)
+    }
+    assert all(length == sum(frequencies) for *_, length, _, frequencies in rows)
+    return {
+        chunk: Counter({names[term]: count for term, count in zip(terms, frequencies, strict=True)})
+        for _, chunk, _, _, terms, frequencies in rows
+    }
+
+
+async def lexical_hits(connection: Connection, collection: CollectionId, text: str) -> list[Scored]:
+    found = await matches(connection, collection, text)
+    assert found is not None
+    return list((await best_matches(connection, collection, found, limit=8)).hits)
 
 
 @pytest.mark.parametrize("question", QUESTIONS)
 async def test_scores_are_those_of_an_independent_bm25(reference: App, question: str) -> None:
     postings = await stored_postings(reference.database)
     ids = list(postings)
-    retriever = bm25s.BM25(method="lucene", k1=lexical.K1, b=lexical.B)
+    retriever = bm25s.BM25(method="lucene", k1=K1, b=B)
     retriever.index([list(postings[chunk].elements()) for chunk in ids], show_progress=False)
     expected = retriever.get_scores(list(query_terms(question).elements()))
 
     async with reference.database.connection() as connection:
-        # The weights in force are made with the exact average length.
         collection = await reference.collection("python")
-        await lexical.reweigh(connection, collection.id, tolerance=0)
-        query = await weighted_terms(connection, collection.id, question)
-        assert query is not None
-        hits = await lexical_hits(connection, query, limit=8, ceiling=10**9)
+        hits = await lexical_hits(connection, collection.id, question)
 
     best = sorted((float(score) for score in expected if score > 0), reverse=True)[:8]
-    assert [hit.score for hit in hits] == pytest.approx(best, rel=1e-4)
+    assert [hit.score for hit in hits] == pytest.approx(best, rel=1e-5)
     by_id = dict(zip(ids, expected, strict=True))
     for hit in hits:
-        assert hit.score == pytest.approx(float(by_id[hit.chunk_id]), rel=1e-4)
+        assert hit.score == pytest.approx(float(by_id[hit.chunk_id]), rel=1e-5)
 
 
 async def test_document_frequencies_follow_every_change(
@@ -140,9 +151,7 @@ async def test_identifiers_are_found_by_their_exact_form(
     )
     collection = await lexical_app.collection("python")
     async with lexical_app.database.connection() as connection:
-        query = await weighted_terms(connection, collection.id, f"what is {identifier}?")
-        assert query is not None
-        hits = await lexical_hits(connection, query, limit=8)
+        hits = await lexical_hits(connection, collection.id, f"what is {identifier}?")
         cursor = await connection.execute(
             "SELECT d.path FROM document_chunks k JOIN crawled_documents d ON d.id = k.document_id"
             " WHERE k.id = %s",
@@ -152,25 +161,74 @@ async def test_identifiers_are_found_by_their_exact_form(
 
 
 async def test_the_index_on_terms_is_used(reference: App) -> None:
-    async def scans() -> tuple[int, int]:
+    async def scans() -> dict[str, tuple[int, int]]:
         await connection.execute("SELECT pg_stat_force_next_flush()")
         cursor = await connection.execute(
-            "SELECT t.seq_scan, i.idx_scan FROM pg_stat_user_tables t"
+            "SELECT i.indexrelname, t.seq_scan, i.idx_scan FROM pg_stat_user_tables t"
             " JOIN pg_stat_user_indexes i USING (relid)"
-            " WHERE indexrelname = 'chunk_terms_term_ids'"
+            " WHERE indexrelname IN ('postings_pkey', 'chunk_terms_number')"
         )
-        [counts] = await cursor.fetchall()
-        return counts
+        return {name: (whole, index) for name, whole, index in await cursor.fetchall()}
 
     collection = await reference.collection("python")
     async with reference.database.connection() as connection:
-        query = await weighted_terms(connection, collection.id, "generator expression")
-        assert query is not None
-        whole_table, index = await scans()
+        before = await scans()
         async with connection.transaction():
             await connection.execute("SET LOCAL plan_cache_mode = force_generic_plan")
-            await lexical_hits(connection, query, limit=8)
-        assert await scans() == (whole_table, index + 1)
+            await lexical_hits(connection, collection.id, "generator expression")
+        after = await scans()
+    assert all(after[name][0] == before[name][0] for name in before), "no table is read whole"
+    assert all(after[name][1] > before[name][1] for name in before)
+
+
+async def test_few_segments_remain_and_hold_what_there_is(lexical_app: App, write: Write) -> None:
+    async def segments() -> list[tuple[int, int, int]]:
+        async with lexical_app.database.connection() as connection:
+            cursor = await connection.execute(
+                "SELECT first, after, chunks FROM segments ORDER BY first"
+            )
+            return await cursor.fetchall()
+
+    names = [f"{n}.md" for n in range(12)]
+    for count in range(1, len(names) + 1):
+        await index(lexical_app, write({n: f"# {n}\n\nzebra number {n}" for n in names[:count]}))
+        await stored_postings(lexical_app.database)
+    assert len(await segments()) <= 4, "as many as twelve has binary digits"
+    assert sum(chunks for _, _, chunks in await segments()) == 12
+
+    await index(lexical_app, write({"0.md": "# One\n\na lion alone"}))
+    assert [chunks for _, _, chunks in await segments()] == [1]
+    assert sum((await stored_postings(lexical_app.database)).values(), Counter())["zebra"] == 0
+    async with lexical_app.database.connection() as connection:
+        collection = await lexical_app.collection("python")
+        found = await matches(connection, collection.id, "zebra")
+        assert found is None
+
+
+@given(st.lists(st.integers(1, 50), max_size=40))
+def test_merging_leaves_each_segment_larger_than_all_newer_ones(sizes: list[int]) -> None:
+    segments: list[lexical.Segment] = []
+    for chunks in sizes:
+        first = segments[-1].after if segments else 0
+        segments.append(lexical.Segment(first, first + chunks, chunks, chunks))
+        if due := lexical.to_merge(segments):
+            merged = sum(segment.left for segment in due)
+            del segments[len(segments) - len(due) :]
+            segments.append(lexical.Segment(due[0].first, due[-1].after, merged, merged))
+    left = [segment.left for segment in segments]
+    assert sum(left) == sum(sizes)
+    assert all(size > sum(left[place + 1 :]) for place, size in enumerate(left))
+
+
+def test_a_segment_of_which_half_is_gone_is_merged_with_all_newer_ones() -> None:
+    old, hollow, new = (
+        lexical.Segment(0, 100, 100, 51),
+        lexical.Segment(100, 110, 10, 5),
+        lexical.Segment(110, 111, 1, 1),
+    )
+    assert lexical.to_merge([old, hollow, new]) == [hollow, new]
+    assert lexical.to_merge([old, hollow]) == [hollow]
+    assert lexical.to_merge([old, new]) == []
 
 
 def test_same_terms_from_any_thread() -> None:

@@ -10,7 +10,7 @@ import psycopg
 import vademecum
 from vademecum.store.sql import SQL
 
-_PARAMETER = re.compile(r"%\((\w+)\)s")
+_PARAMETER = re.compile(r"%\((\w+)\)[sb]")
 
 
 def prepared_form(query: str) -> str:

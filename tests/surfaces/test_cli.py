@@ -1,7 +1,9 @@
 """The command as a user runs it: a process of its own, on a real database."""
 
 import json
+import os
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +39,7 @@ def test_bulk_index_reports_what_it_did(vade: Vade, write: Write) -> None:
     report = parsed(vade("bulk-index", folder, "-c", "light", "--json").stdout)
     assert report.pop("seconds") > 0
     failed = report.pop("failed")
+    assert report.pop("run") > 0
     assert report == {
         "collection": "light",
         "inserted": 2,
@@ -66,7 +69,7 @@ def test_search_shape(indexed: Vade) -> None:
     hit = result["results"][0]
     assert set(hit) == {
         "score", "title", "collection", "path", "url", "heading_path", "section_id", "chunk_id",
-        "text", "snippet", "reference",
+        "text", "snippet", "reference", "facets",
     }  # fmt: skip
     assert hit["reference"] == "light/lamp.md#oil"
     assert hit["heading_path"] == ["The lamp", "Oil"]
@@ -137,6 +140,23 @@ def test_store_list_status_delete(vade: Vade, tmp_path: Path) -> None:
     assert parsed(vade("list", "--json").stdout) == {"collections": []}
 
 
+def test_a_file_that_violates_its_profile_is_named_with_the_reason(
+    vade: Vade, tmp_path: Path
+) -> None:
+    lesson = tmp_path / "lesson.md"
+    lesson.write_text("---\ntier: 9\n---\n# Nodes\n\nWhat a node is, and what it does.\n")
+    vade("bulk-index", tmp_path, "-c", "book", "--profile", "course")
+
+    told = vade("store", "--file", lesson, "-c", "book")
+
+    assert told.returncode == 1
+    assert "lesson.md: violates profile course" in told.stderr
+    assert "hardware_tier must be 1 to 4, not 9" in told.stderr
+    assert "module is missing" in told.stderr
+    report = parsed(vade("store", "--file", lesson, "-c", "book", "--json").stdout)
+    assert "violates profile course" in report["error"]
+
+
 def test_no_wait_says_what_is_not_yet_searchable(vade: Vade, write: Write) -> None:
     folder = write(dict(LIGHTHOUSE))
     report = parsed(vade("bulk-index", folder, "-c", "l", "--no-wait", "--json").stdout)
@@ -154,6 +174,16 @@ def test_rebuild(indexed: Vade) -> None:
     assert nothing["chunks"] == 0
     everything = parsed(indexed("rebuild", "-c", "light", "--force", "--json").stdout)
     assert (everything["updated"], everything["embedded"], everything["reused"]) == (2, 3, 0)
+
+
+def test_reindex(indexed: Vade) -> None:
+    [every] = parsed(indexed("reindex", "--json").stdout)["collections"]
+    assert (every["collection"], every["updated"], every["embedded"]) == ("light", 2, 3)
+    words = indexed("reindex", "-c", "light", "--embedder", "none")
+    assert "2 updated" in words.stdout
+    assert parsed(indexed("search", "lamp", "-c", "light", "--json").stdout)["mode"] == "lexical"
+    wrong = indexed("reindex", "-c", "light", "--embedder", "psychic:one")
+    assert (wrong.returncode, "psychic" in wrong.stderr) == (2, True)
 
 
 WRONG = {
@@ -196,12 +226,16 @@ def test_settings_that_cannot_be(vade: Vade) -> None:
 
 def test_an_unreachable_database_is_named_without_its_password(vade: Vade) -> None:
     url = "postgresql://keeper:s3cret@127.0.0.1:1/light?connect_timeout=1"
-    for done in (
-        vade("list", "--database", url),
-        vade("--database", url, "list"),
-        vade("list", "--json", VADE_DATABASE_URL="", PRJ_NEON_DATABASE_URL=url),
-        vade("doctor", VADE_DATABASE_URL="", DATABASE__URL=url),
-    ):
+    calls = (
+        lambda: vade("list", "--database", url),
+        lambda: vade("--database", url, "list"),
+        lambda: vade("list", "--json", VADE_DATABASE_URL="", PRJ_NEON_DATABASE_URL=url),
+        lambda: vade("doctor", VADE_DATABASE_URL="", DATABASE__URL=url),
+    )
+    # Each of them waits some seconds for the server to come.
+    with ThreadPoolExecutor(len(calls)) as threads:
+        ended = list(threads.map(lambda call: call(), calls))
+    for done in ended:
         assert done.returncode == 1
         assert "127.0.0.1" in done.stdout + done.stderr
         assert "s3cret" not in done.stdout + done.stderr
@@ -210,11 +244,11 @@ def test_an_unreachable_database_is_named_without_its_password(vade: Vade) -> No
     assert (broken.returncode, "s3cret" in broken.stderr) == (1, False)
 
 
-def test_doctor_proves_the_path_and_leaves_nothing(vade: Vade) -> None:
-    done = vade("doctor", "--json")
+def test_doctor_proves_the_path_and_leaves_nothing(vade: Vade, tmp_path: Path) -> None:
+    done = vade("doctor", "--json", CLAUDE_CONFIG_DIR=str(tmp_path))
     report = parsed(done.stdout)
     assert [check["name"] for check in report["checks"]] == [
-        "database", "model", "write", "search", "answer",
+        "database", "model", "write", "search", "answer", "cache", "server", "agent",
     ]  # fmt: skip
     assert report["ok"], report
     assert done.returncode == 0
@@ -224,10 +258,29 @@ def test_doctor_proves_the_path_and_leaves_nothing(vade: Vade) -> None:
 @pytest.mark.parametrize(
     "command",
     ["bulk-index", "store", "search", "answer", "list", "status", "process-queue", "rebuild",
-     "delete", "eval", "doctor", "db"],
+     "reindex", "delete", "eval", "doctor", "db"],
 )  # fmt: skip
 def test_every_command_has_help_with_an_example(vade: Vade, command: str) -> None:
     done = vade(command, "--help")
     assert done.returncode == 0
     assert f"vade {command}" in done.stdout.split("Example", 1)[1]
     assert command in vade("--help").stdout
+
+
+def test_a_closed_pipe_ends_it_quietly(indexed: Vade) -> None:
+    for arguments in (["search", "oil lamp", "-c", "light"], ["list", "--json"]):
+        reading, writing = os.pipe()
+        os.close(reading)
+        done = indexed(*arguments, stdout=writing)
+        os.close(writing)
+        assert (done.returncode, done.stderr) == (141, "")
+
+
+def test_a_document_that_takes_too_long_is_named_and_the_others_are_stored(
+    vade: Vade, write: Write
+) -> None:
+    folder = write({"endless.rst": b"*a " * 30_000, "good.rst": b"Good\n====\n\nWords."})
+    done = vade("bulk-index", folder, "-c", "slow", "--json", VADE_READ_SECONDS="1")
+    report = parsed(done.stdout)
+    assert report["inserted"] == 1
+    assert report["failed"] == [{"path": "endless.rst", "error": "reading it took longer than 1 s"}]

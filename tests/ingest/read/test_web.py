@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
+import brotli
 import pytest
 
 from vademecum.errors import FetchRefused, UnreadableSource
@@ -260,9 +261,13 @@ async def test_compressed_page(site: Site) -> None:
     site.pages["/a"] = answer(gzip.compress(text), Content_Encoding="gzip")
     site.pages["/cut"] = answer(gzip.compress(text)[:-9], Content_Encoding="gzip")
     site.pages["/bad"] = answer(b"not gzip", Content_Encoding="gzip")
-    site.pages["/br"] = answer(b"?", Content_Encoding="br")
-    assert (await local(site.url("/a"))).data == text  # type: ignore[attr-defined]
-    for path in ("/cut", "/bad", "/br"):
+    site.pages["/br"] = answer(brotli.compress(text), Content_Encoding="br")
+    site.pages["/br-cut"] = answer(brotli.compress(text)[:-4], Content_Encoding="br")
+    site.pages["/br-bad"] = answer(b"not brotli", Content_Encoding="br")
+    site.pages["/zstd"] = answer(b"?", Content_Encoding="zstd")
+    for path in ("/a", "/br"):
+        assert (await local(site.url(path))).data == text  # type: ignore[attr-defined]
+    for path in ("/cut", "/bad", "/br-cut", "/br-bad", "/zstd"):
         with pytest.raises(UnreadableSource):
             await local(site.url(path))
 

@@ -1,0 +1,68 @@
+"""`vade graph`, as a user runs it."""
+
+import asyncio
+import json
+from collections.abc import Callable
+from subprocess import CompletedProcess
+
+from graph.graph_things import CODE, FILE, FUNCTION, GUIDE, KNOWN, SHARED
+from vademecum.app import App
+from vademecum.settings import Settings
+
+Vade = Callable[..., "CompletedProcess[str]"]
+
+
+def fill(settings: Settings) -> None:
+    async def write() -> None:
+        async with App.open(settings) as app:
+            await app.graph.state("environment", "all", nodes=SHARED, relations=KNOWN)
+            await app.graph.state(
+                "link", FILE.path, project="shop", nodes=[FILE, FUNCTION], relations=CODE
+            )
+
+    asyncio.run(write())
+
+
+def test_show_query_top_and_outcomes(vade: Vade, settings: Settings) -> None:
+    fill(settings)
+    shown = vade("graph", "show", "requests.get", "--project", "shop")
+    queried = vade(
+        "graph", "query", "usable_apis", "-p", "package=lib", "-p", "version=1.10", "--json"
+    )
+    recorded = vade(
+        "graph",
+        "record-outcome",
+        str(GUIDE.id),
+        "--agent",
+        "coder",
+        "--outcome",
+        "misled",
+        "--json",
+    )
+    top = vade("graph", "top", "guide", "--language", "Python", "--json")
+    status = vade("graph", "status", "--project", "shop", "--json")
+
+    assert "<- DEMONSTRATES CodeExample With a timeout  (environment: all)" in shown.stdout
+    assert "-> USED_IN Function fetch  (link: shop/client.py)" in shown.stdout
+    assert [row["name"] for row in json.loads(queried.stdout)["rows"]] == ["lib.new"]
+    assert json.loads(recorded.stdout)["score"]["misled"] == 1
+    assert [row["name"] for row in json.loads(top.stdout)["documents"]] == [
+        "Timeouts answered",
+        "Requests guide",
+    ]
+    assert json.loads(status.stdout)["entities"]["Function"] == 1
+
+
+def test_what_is_wrong_is_said_in_one_line(vade: Vade) -> None:
+    cases = {
+        ("show", "nothing.there"): "nothing in the graph is named 'nothing.there'",
+        ("show", "x", "--kind", "Cat"): "there is no kind 'Cat' of node",
+        ("query", "all"): "there is no query 'all'",
+        ("query", "api_uses", "-p", "name"): "'name' is not KEY=VALUE",
+        ("query", "usable_apis", "-p", "package=x"): "usable_apis needs version",
+    }
+    for arguments, message in cases.items():
+        done = vade("graph", *arguments)
+        assert (done.returncode, done.stdout) == (2, ""), arguments
+        assert message in done.stderr
+        assert "Traceback" not in done.stderr

@@ -1,0 +1,158 @@
+"""Projection and refresh killed at random moments: done again, nothing is lost or half."""
+
+import asyncio
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TypeVar
+
+import pytest
+
+from cache.site import Site, send
+from graph.graph_things import CODE, FILE, FUNCTION, KNOWN, SHARED, doc
+from vademecum.app import App
+from vademecum.graph.nodes import ExternalDoc
+from vademecum.settings import Settings
+from vademecum.store.documents import content_hash
+
+COMMAND = Path(sys.executable).parent / "vade"
+KILLS = 3
+Result = TypeVar("Result")
+
+
+def run(settings: Settings, work: Callable[[App], Awaitable[Result]]) -> Result:
+    async def inside() -> Result:
+        async with App.open(settings) as app:
+            return await work(app)
+
+    return asyncio.run(inside())
+
+
+def killed(arguments: list[str], environment: dict[str, str], chance: random.Random) -> bool:
+    """Whether it was still at work when it was killed, some time after it started to work."""
+    process = subprocess.Popen(
+        [COMMAND, *arguments], env=environment, stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert process.stderr is not None
+    process.stderr.readline()  # the first sign of progress
+    time.sleep(chance.uniform(0, 0.3))
+    at_work = process.poll() is None
+    process.send_signal(signal.SIGKILL)
+    process.communicate(timeout=60)
+    return at_work
+
+
+@pytest.fixture
+def chance() -> random.Random:
+    seed = int(os.environ.get("KILL_SEED") or int.from_bytes(os.urandom(3)))
+    print(f"KILL_SEED={seed}")
+    return random.Random(seed)
+
+
+@pytest.mark.xdist_group("neo4j")
+def test_a_killed_projection_goes_on_where_it_was(
+    settings: Settings, neo4j_url: str, chance: random.Random
+) -> None:
+    settings = replace(settings, embedder="none", neo4j_url=neo4j_url)
+    environment = dict(
+        os.environ,
+        VADE_HOME=str(settings.home),
+        VADE_DATABASE_URL=str(settings.database_url),
+        VADE_NEO4J_URL=neo4j_url,
+    )
+
+    async def fill(app: App) -> None:
+        await app.projection.rebuild()
+        await app.graph.state("environment", "all", nodes=SHARED, relations=KNOWN)
+        await app.graph.state(
+            "link", FILE.path, project="shop", nodes=[FILE, FUNCTION], relations=CODE
+        )
+        for start in range(0, 4000, 2000):
+            many = [doc(f"Page {number}") for number in range(start, start + 2000)]
+            nodes = [replace(FILE, path=each.title) for each in many]
+            await app.graph.state("many", str(start), project="shop", nodes=nodes)
+
+    async def verified(app: App) -> tuple[int, int]:
+        await app.projection.work()
+        found = await app.projection.verify()
+        return found.different, found.waiting
+
+    run(settings, fill)
+    hit = sum(killed(["graph", "project"], environment, chance) for _ in range(KILLS))
+
+    assert hit
+    assert run(settings, verified) == (0, 0)
+
+
+@pytest.fixture
+def site() -> Iterator[Site]:
+    site = Site()
+    yield site
+    site.close()
+
+
+def test_a_killed_refresh_leaves_each_document_old_or_new(
+    settings: Settings, tmp_path: Path, site: Site, chance: random.Random
+) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    (home / "cache.toml").write_text(
+        '[defaults]\nprivate_network = true\nleast_ttl = "0s"\n', encoding="utf-8"
+    )
+    settings = replace(settings, home=home, embedder="none")
+    environment = dict(
+        os.environ, VADE_HOME=str(home), VADE_DATABASE_URL=str(settings.database_url)
+    )
+    docs = [
+        doc(f"Page {n}", source_url=site.url(f"/{n}"),
+            last_updated=datetime.now(UTC) - timedelta(days=40))
+        for n in range(12)
+    ]  # fmt: skip
+
+    def slowly(request: object) -> None:
+        time.sleep(0.05)
+        body = f"<html><title>New</title><body><main><p>{'word ' * 60}</p></main></body></html>"
+        send(request, 200, body.encode())  # type: ignore[arg-type]
+
+    for number in range(len(docs)):
+        site.answers[f"/{number}"] = slowly
+
+    async def fill(app: App) -> None:
+        await app.graph.state("fetch", "all", nodes=docs)
+        for each in docs:
+            await app.graph.record_usage(each.id, agent_id="a")
+
+    async def look(app: App) -> list[ExternalDoc]:
+        found = (await app.graph.get([each.id for each in docs])).values()
+        return [node for node in found if isinstance(node, ExternalDoc)]
+
+    async def finish(app: App) -> None:
+        await app.graph.refresh()
+
+    run(settings, fill)
+    for _ in range(KILLS):
+        killed(["graph", "refresh"], environment, chance)
+        for node in run(settings, look):
+            assert (node.title == "New") == (node.content_hash != "0" * 64)
+    run(settings, finish)
+    nodes = run(settings, look)
+    texts = {node.id: run(settings, _content(node)) for node in nodes}
+
+    assert [node.title for node in nodes] == ["New"] * len(docs)
+    assert all(content_hash(texts[node.id] or "") == node.content_hash for node in nodes)
+    assert not list((home / "external_knowledge").rglob("*.part"))
+
+
+def _content(node: ExternalDoc) -> Callable[[App], Awaitable[str | None]]:
+    async def read(app: App) -> str | None:
+        return app.graph.content.read(node.id)
+
+    return read

@@ -1,0 +1,129 @@
+"""Linking: code to APIs and documents, incrementally, in a real database."""
+
+from pathlib import Path
+
+from graph.environments import install, project
+from vademecum.app import App
+from vademecum.graph.nodes import APIReference, CodeFile, ExternalDoc, Function
+
+LIBRARY = {
+    "lib/__init__.py": '''
+        class Client:
+            """Talks.
+
+            >>> Client().get("a")
+            'b'
+            """
+
+            def get(self, name: str, times: int = 1) -> str:
+                """Get it.
+
+                .. versionadded:: 1.1
+                """
+
+            def old(self) -> None:
+                """.. deprecated:: 1.5 Use :meth:`get` instead."""
+        ''',
+}
+
+
+def make(root: Path) -> Path:
+    install(
+        root / ".venv",
+        "lib",
+        "2.0",
+        LIBRARY,
+        Summary="A library",
+        Project_URL="Documentation, https://lib.example/docs",
+        readme="# lib\n\nHow to use it.",
+    )
+    return project(
+        root,
+        {
+            "a.py": "import lib\n\ndef fetch():\n    return lib.Client().get('x')\n",
+            "b.py": "import a\n\na.fetch()\n",
+        },
+    )
+
+
+async def test_calls_and_imports_are_tied(app: App, tmp_path: Path) -> None:
+    report = await app.code.link(make(tmp_path / "shop"))
+    assert (report.project, report.files, report.linked) == ("shop", 2, 2)
+    assert (report.calls, report.imports) == (2, 1)
+    [get] = await app.graph.find(APIReference, ["lib.Client.get"])
+    assert (get.namespace, get.function_name, get.version) == ("lib", "Client.get", "2.0")
+    assert get.signature == "get(name: str, times: int = 1) -> str"
+    assert get.version_introduced == "1.1"
+    assert [one["name"] for one in get.parameters] == ["name", "times"]
+    [client] = await app.graph.find(APIReference, ["lib.Client"])
+    assert ">>> Client().get" in client.example_code
+    [document] = await app.graph.find(ExternalDoc, ["lib 2.0"])
+    assert document.source_url == "https://lib.example/docs"
+    used = await app.graph.relations([get.id], project="shop", kinds=["USED_IN"])
+    assert [(one.properties["line_number"], one.properties["context"]) for one in used] == [
+        (4, "return lib.Client().get('x')")
+    ]
+    [fetch] = await app.graph.find(Function, ["fetch"], project="shop")
+    assert used[0].end_id == fetch.id
+    explained = await app.graph.relations([document.id], project="shop", kinds=["EXPLAINS"])
+    [file] = await app.graph.find(CodeFile, ["a.py"], project="shop")
+    assert [one.end_id for one in explained] == [file.id]
+
+
+async def test_a_deprecation_and_its_replacement_are_stated(app: App, tmp_path: Path) -> None:
+    await app.code.link(make(tmp_path / "shop"))
+    [old] = await app.graph.find(APIReference, ["lib.Client.old"])
+    [get] = await app.graph.find(APIReference, ["lib.Client.get"])
+    assert old.deprecated_in == "1.5"
+    assert "Use :meth:`get` instead" in old.deprecation
+    [replaced] = await app.graph.relations([old.id], kinds=["REPLACED_BY"])
+    assert (replaced.end_id, replaced.properties["in_version"]) == (get.id, "1.5")
+
+
+async def test_what_did_not_change_is_left_and_what_is_gone_goes(app: App, tmp_path: Path) -> None:
+    root = make(tmp_path / "shop")
+    await app.code.link(root)
+    assert (await app.code.link(root)).unchanged == 2
+    # b.py calls what a.py defines: it is looked at again when a definition changes.
+    (root / "a.py").write_text("import lib\n\nfetch = lib.Client().get\n")
+    assert (await app.code.link(root)).linked == 2
+    (root / "b.py").write_text("x = 1\n")
+    report = await app.code.link(root)
+    assert (report.linked, report.unchanged) == (1, 1)
+    (root / "a.py").unlink()
+    report = await app.code.link(root)
+    assert (report.removed, report.linked) == (1, 0)
+    assert await app.graph.find(CodeFile, ["a.py"], project="shop") == []
+    [get] = await app.graph.find(APIReference, ["lib.Client.get"])
+    assert await app.graph.relations([get.id], project="shop", kinds=["USED_IN"]) == []
+
+
+async def test_a_new_version_links_anew(app: App, tmp_path: Path) -> None:
+    root = make(tmp_path / "shop")
+    await app.code.link(root)
+    site = root / ".venv" / "lib" / "python3.11" / "site-packages"
+    for old in site.glob("lib-2.0.dist-info/*"):
+        old.unlink()
+    (site / "lib-2.0.dist-info").rmdir()
+    install(root / ".venv", "lib", "3.0", LIBRARY)
+    assert (await app.code.link(root)).linked == 2
+    found = await app.graph.find(APIReference, ["lib.Client.get"])
+    assert sorted(one.version for one in found) == ["2.0", "3.0"]
+    for one in found:
+        used = await app.graph.relations([one.id], project="shop", kinds=["USED_IN"])
+        assert len(used) == (1 if one.version == "3.0" else 0)
+
+
+async def test_projects_do_not_see_each_other(app: App, tmp_path: Path) -> None:
+    await app.code.link(make(tmp_path / "shop"))
+    await app.code.link(make(tmp_path / "other"))
+    [get] = await app.graph.find(APIReference, ["lib.Client.get"])
+    assert len(await app.graph.relations([get.id], project="shop", kinds=["USED_IN"])) == 1
+
+
+async def test_text_that_a_database_cannot_hold(app: App, tmp_path: Path) -> None:
+    root = make(tmp_path / "shop")
+    (root / "a.py").write_text('import lib\nlib.Client().get("\\u0000").strip("\\\\u0000")\n')
+    (root / "c.js").write_bytes(b'const x = require("y"); x.call("\x00");\n')
+    report = await app.code.link(root)
+    assert report.linked == 3

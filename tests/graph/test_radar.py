@@ -1,0 +1,283 @@
+"""Radar on environments that are made here: what is found, and what is not."""
+
+import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from graph.environments import install, project
+from vademecum.graph.radar import Finding
+from vademecum.graph.sarif import sarif
+from vademecum.graph.watch import RadarReport, radar
+
+LIBRARY = {
+    "lib/__init__.py": '''
+        """A library."""
+        from lib._core import Client, connect, old
+        from lib import extra
+
+        __all__ = ["Client", "connect", "old"]
+        ''',
+    "lib/_core.py": '''
+        import warnings
+        from typing_extensions import Self, deprecated
+
+        class Base:
+            def close(self) -> None:
+                """Close it.
+
+                .. deprecated:: 1.5
+                   Use :meth:`stop` instead. Will be removed in 3.0.
+                """
+
+            def __enter__(self) -> Self: ...
+
+        class Client(Base):
+            def __init__(self, url: str, *, retries: int | None = None) -> None:
+                if retries is not None:
+                    warnings.warn("retries is deprecated, use `tries`", DeprecationWarning)
+
+            def get(self) -> "Answer": ...
+
+        class Answer:
+            @deprecated("Use `text` instead.")
+            def body(self) -> str: ...
+
+            @property
+            def client(self) -> Client: ...
+
+        def connect(url: str) -> Client: ...
+
+        def old() -> None:
+            warnings.warn(
+                "old() was deprecated in 1.2 and will be removed in 2.0", DeprecationWarning
+            )
+        ''',
+    "lib/extra.py": """
+        def __getattr__(name):
+            return globals()["x" + name]
+        """,
+}
+
+
+@pytest.fixture
+def scan(tmp_path: Path) -> Callable[[dict[str, str]], RadarReport]:
+    install(tmp_path / "p" / ".venv", "lib", "2.1", LIBRARY)
+
+    def scan(files: dict[str, str]) -> RadarReport:
+        return radar(project(tmp_path / "p", files), home=tmp_path / "home")
+
+    return scan
+
+
+def places(findings: list[Finding]) -> list[tuple[int, str, str]]:
+    return [(one.line, one.rule, one.parameter or one.api) for one in findings]
+
+
+def test_uses_are_followed_to_what_they_mean(scan: Callable[[dict[str, str]], RadarReport]) -> None:
+    report = scan(
+        {
+            "main.py": """\
+            import lib as l
+            from lib import connect, old as ancient
+
+            client = connect("u")
+            client.close()
+            client.get().body()
+            client.get().client.close()
+            with l.Client("u", retries=3) as c:
+                c.close()
+            ancient()
+
+            class Mine(l.Client):
+                def end(self):
+                    self.close()
+                    super().close()
+
+            def f(one: "l.Client | None"):
+                one.close()
+            """
+        }
+    )
+    assert places(report.findings) == [
+        (2, "deprecated", "lib.old"),
+        (5, "deprecated", "lib._core.Base.close"),
+        (6, "deprecated", "lib._core.Answer.body"),
+        (7, "deprecated", "lib._core.Base.close"),
+        (8, "parameter", "retries"),
+        (9, "deprecated", "lib._core.Base.close"),
+        (10, "deprecated", "lib.old"),
+        (14, "deprecated", "lib._core.Base.close"),
+        (15, "deprecated", "lib._core.Base.close"),
+        (18, "deprecated", "lib._core.Base.close"),
+    ]
+    close = report.findings[1]
+    assert (close.since, close.until, close.replacement) == ("1.5", "3.0", "stop")
+    assert close.sentence.startswith(".. deprecated:: 1.5 Use :meth:`stop` instead.")
+    assert close.evidence.startswith("lib/_core.py:")
+    assert [one.overdue for one in report.findings if one.api == "lib.old"] == [True, True]
+
+
+def test_across_files_of_the_project(scan: Callable[[dict[str, str]], RadarReport]) -> None:
+    report = scan(
+        {
+            "src/app/__init__.py": "",
+            "src/app/db.py": """\
+            import lib
+            from contextlib import contextmanager
+
+            client = lib.connect("u")
+
+            def make() -> lib.Client:
+                return client
+
+            @contextmanager
+            def opened():
+                yield lib.Client("u")
+            """,
+            "src/app/views.py": """\
+            from .db import client, make, opened
+
+            client.close()
+            make().close()
+            with opened() as one:
+                one.close()
+            """,
+        }
+    )
+    assert [(one.file, one.line) for one in report.findings] == [
+        ("src/app/views.py", 3),
+        ("src/app/views.py", 4),
+        ("src/app/views.py", 6),
+    ]
+
+
+def test_names_that_are_gone(scan: Callable[[dict[str, str]], RadarReport]) -> None:
+    report = scan(
+        {
+            "main.py": """\
+            from lib import gone
+            from lib.extra import anything
+            import lib
+
+            lib.never
+            lib.Client("u").vanished()
+            lib.connect("u").subclass_may_have_it()
+            try:
+                from lib import renamed
+            except ImportError:
+                renamed = None
+            if lib.__version__ > "2":
+                lib.newer()
+            """
+        }
+    )
+    assert [(one.line, one.api, one.guarded) for one in report.findings] == [
+        (1, "lib.gone", False),
+        (5, "lib.never", False),
+        (6, "lib.Client.vanished", False),
+        (9, "lib.renamed", True),
+        (13, "lib.newer", True),
+    ]
+    assert {one.rule for one in report.findings} == {"removed"}
+
+
+def test_what_is_not_a_use(scan: Callable[[dict[str, str]], RadarReport]) -> None:
+    report = scan(
+        {
+            "main.py": """\
+            from lib import Client, connect
+
+            def old(): ...
+
+            def f(connect):
+                connect("u").close()
+
+            old()
+            client = connect("u")
+            client = 3
+            client.close()
+            kept = Client("u").get
+            print(kept, kept.__name__)
+            Client("u")
+            """
+        }
+    )
+    assert report.findings == []
+
+
+def test_a_lock_that_differs_and_a_package_that_is_missing_are_told(
+    scan: Callable[[dict[str, str]], RadarReport],
+) -> None:
+    report = scan({"main.py": "import lib, elsewhere\n", "requirements.txt": "lib==1.9\n"})
+    assert report.notices == [
+        "lib: requirements.txt has 1.9, installed is 2.1, which was looked at",
+        "not installed, not looked at: elsewhere",
+    ]
+
+
+def test_nothing_of_a_library_runs(tmp_path: Path) -> None:
+    trap = tmp_path / "trap"
+    install(
+        tmp_path / "p" / ".venv",
+        "lib",
+        "1",
+        {"lib/__init__.py": f"open({str(trap)!r}, 'w')\ndef f(): ...\n"},
+    )
+    (tmp_path / "p" / ".venv" / "lib" / "python3.11" / "site-packages" / "x.pth").write_text(
+        f"import os; open({str(trap)!r}, 'w')\n"
+    )
+    radar(project(tmp_path / "p", {"main.py": "import lib\nlib.f()\n"}), home=None)
+    assert not trap.exists()
+
+
+def test_sarif_has_its_places(scan: Callable[[dict[str, str]], RadarReport]) -> None:
+    report = scan({"a b.py": "import lib\nlib.old()\nlib.gone\n"})
+    log = sarif(report.findings, root_uri="file:///p/")
+    (run,) = log["runs"]
+    rules = [rule["id"] for rule in run["tool"]["driver"]["rules"]]
+    assert [(r["ruleId"], r["level"]) for r in run["results"]] == [
+        ("deprecated", "warning"),
+        ("removed", "error"),
+    ]
+    for result in run["results"]:
+        assert rules[result["ruleIndex"]] == result["ruleId"]
+        place = result["locations"][0]["physicalLocation"]
+        assert place["artifactLocation"] == {"uri": "a%20b.py", "uriBaseId": "PROJECT"}
+    assert run["results"][0]["locations"][0]["physicalLocation"]["region"]["startLine"] == 2
+
+
+def test_sarif_is_valid(scan: Callable[[dict[str, str]], RadarReport]) -> None:
+    # The schema of OASIS, as the npm package @microsoft/jest-sarif has it, without descriptions.
+    schema = json.loads((Path(__file__).parent / "sarif-schema-2.1.0.json").read_text())
+    log = sarif(scan({"a.py": "import lib\nlib.old()\n"}).findings, root_uri="file:///p/")
+    kind = jsonschema.validators.validator_for(schema)
+    assert list(kind(schema, format_checker=kind.FORMAT_CHECKER).iter_errors(log)) == []
+    log["runs"][0]["results"][0]["level"] = "grave"
+    assert len(list(kind(schema).iter_errors(log))) == 1
+
+
+def test_the_command(
+    tmp_path: Path, vade: Callable[..., "subprocess.CompletedProcess[str]"]
+) -> None:
+    root = project(tmp_path / "p", {"main.py": "import lib\nlib.old()\n"})
+    missing = vade("radar", root)
+    assert missing.returncode == 2
+    assert "--python" in missing.stderr
+    install(root / ".venv", "lib", "2.1", LIBRARY)
+    found = vade("radar", root, "--json", "--sarif", tmp_path / "out.sarif")
+    assert found.returncode == 1
+    (finding,) = json.loads(found.stdout)["findings"]
+    assert (finding["file"], finding["line"], finding["since"], finding["until"]) == (
+        "main.py",
+        2,
+        "1.2",
+        "2.0",
+    )
+    assert json.loads((tmp_path / "out.sarif").read_text())["version"] == "2.1.0"
+    assert vade("radar", root, "--fail-on", "removed").returncode == 0
+    assert vade("radar", tmp_path / "nowhere").returncode == 2
+    assert vade("radar", root, "--sarif", tmp_path / "no" / "folder").returncode == 2
