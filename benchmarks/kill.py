@@ -1,4 +1,4 @@
-"""Kill the command, the worker and the server at random moments, hundreds of times.
+"""Kill commands, workers, `vade serve` and the database server at random, hundreds of times.
 
     python benchmarks/kill.py --rounds 300
 
