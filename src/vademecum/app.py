@@ -11,12 +11,14 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
+from uuid import UUID
 
 from vademecum.access import Access, Scope, require, require_all, sees_all
 from vademecum.answer import extractive, generated
 from vademecum.answer.question import ask
 from vademecum.cache.cache import Cache
 from vademecum.context.facade import ContextCalls
+from vademecum.context.stale import StaleCalls
 from vademecum.duty import jobs_due, on_duty
 from vademecum.errors import (
     BadInput,
@@ -49,7 +51,7 @@ from vademecum.ingest.runs import Held, Runs
 from vademecum.memory.facade import MemoryCalls
 from vademecum.mirror.facade import MirrorCalls
 from vademecum.models import Models
-from vademecum.notes.facade import Notes
+from vademecum.notes.facade import MAX_TITLE, Notes
 from vademecum.profiles.profile import DEFAULT, load_profile, read_profile
 from vademecum.projections.neo4j import Neo4j
 from vademecum.projections.project import Projection
@@ -73,6 +75,7 @@ from vademecum.store.db import Database
 from vademecum.store.jobs import FailedJob, OpenJobs
 from vademecum.store.keys import Key
 from vademecum.store.ledger import Update
+from vademecum.store.rests_on import Passage
 from vademecum.store.runs import Run, RunMode
 from vademecum.telemetry.spans import span, tracing
 from vademecum.types import Change, ChunkId, Cited, CollectionId, Dropped, Hit, Query
@@ -164,6 +167,8 @@ class AnswerResult:
     took_ms: float
     notices: list[str]
     """What the answer lacks, such as a retriever that could not take part."""
+    kept: UUID | None = None
+    """The note in which it is kept, where that was asked for and there is an answer."""
 
 
 class App:
@@ -216,6 +221,7 @@ class App:
             embed=self._make_searchable,
         )
         self.context = ContextCalls(notes=self.notes, memory=self.memory, graph=self.graph)
+        self.stale = StaleCalls(database, ask_again=self._ask_again, make_again=self._make_again)
 
     @classmethod
     @asynccontextmanager
@@ -734,14 +740,22 @@ class App:
         collection: str,
         filters: tuple[str, ...] = (),
         model: str | None = None,
+        keep_for: str | None = None,
+        replaces: Sequence[UUID] = (),
     ) -> AnswerResult:
         """Answer from a collection: in a language model's words, else in those of the sources.
 
         `model` is `provider:model`, or `none`; the setting's if it is not given. One that fails is
-        stood in for by the sources' own words, and the result says so. Raises BadInput,
-        UnknownCollection, BadSetting.
+        stood in for by the sources' own words, and the result says so. An answer that is found is
+        kept as a note of the project `keep_for`, in place of those it `replaces`, and is stale once
+        what it cites changes. Raises BadInput, UnknownCollection, BadSetting.
         """
         started = time.perf_counter()
+        if keep_for is not None and len(question) > MAX_TITLE:
+            raise BadInput(
+                f"a question of more than {MAX_TITLE} characters is not kept",
+                hint="Ask it shorter; the question is what the answer is found by.",
+            )
         if model is None:
             writer = self.models.meant_for("answer")
         else:
@@ -766,6 +780,20 @@ class App:
             answer = await extractive.answer(asked, found.results, embedder)
         if answer.dropped:
             notices.append(f"not supported and dropped, of {answer.by}: {len(answer.dropped)}")
+        kept = None
+        if keep_for is not None and answer.found:
+            cited = {source.reference for source in answer.sources}
+            saved = await self.notes.keep_answer(
+                keep_for,
+                question,
+                answer.answer,
+                [_passage(hit) for hit in found.results if hit.reference in cited],
+                agent=answer.by,
+                replaces=replaces,
+            )
+            kept = saved.note.id
+        elif keep_for is not None:
+            notices.append("nothing is kept, since there is no answer")
         return AnswerResult(
             question=question,
             found=answer.found,
@@ -775,7 +803,19 @@ class App:
             dropped=answer.dropped,
             took_ms=(time.perf_counter() - started) * 1000,
             notices=notices,
+            kept=kept,
         )
+
+    async def _ask_again(
+        self, question: str, collection: str, project: str, replaces: UUID
+    ) -> bool:
+        found = await self.answer(
+            question, collection=collection, keep_for=project, replaces=[replaces]
+        )
+        return found.kept is not None
+
+    async def _make_again(self, collection: str) -> None:
+        await self.rebuild(collection)
 
     async def evaluate(
         self,
@@ -1098,6 +1138,15 @@ class App:
                     hint=f"Run `vade rebuild -c {target.name}` to make them anew.",
                 )
         return embedder
+
+
+def _passage(hit: Hit) -> Passage:
+    return Passage(
+        collection=hit.collection,
+        path=hit.path,
+        section_id=hit.section_id,
+        chunk_hash=documents.content_hash(hit.text),
+    )
 
 
 def _check_folder(folder: Path) -> None:

@@ -103,6 +103,8 @@ class Settings:
     limit."""
     hook_cap_ms: int = 300
     """A hook delays an agent by at most so many milliseconds."""
+    hook_context_tokens: int = 500
+    """What is known of a prompt is told in at most so many tokens, where that hook is installed."""
 
 
 def load_settings(

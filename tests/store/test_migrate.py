@@ -153,6 +153,7 @@ async def test_what_belongs_to_a_document_goes_with_it(database: Database) -> No
         "relations -> entities",  # its start
         "relations -> entities",  # its end
         "relations -> graph_statements",
+        "rests_on -> notes",
         "run_failures -> ingestion_runs",
         "search_log -> collections",
         "segments -> collections",

@@ -153,5 +153,6 @@ def test_the_plugin_is_what_install_does() -> None:
     commands = {
         event: claude.command_hook(name, command="vade-hook EVENT")
         for event, (name, _) in claude.EVENTS.items()
+        if event != claude.CONTEXT  # off unless it is asked for
     }
     assert plugin == claude.with_hooks({}, commands, "x")["hooks"]

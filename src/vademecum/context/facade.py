@@ -6,23 +6,23 @@ task --notes--> what the project knows ┐
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from uuid import UUID
 
 from vademecum.access import require_all
 from vademecum.context import outside
-from vademecum.context.decide import Decision, should_query_external
+from vademecum.context.decide import should_query_external
 from vademecum.context.errors import Failure, read_failure
 from vademecum.context.outside import Outside
+from vademecum.context.told import Context, fit
 from vademecum.errors import BadInput, VadeError
 from vademecum.graph.code import CodeFile
 from vademecum.graph.facade import Graph
 from vademecum.graph.learning import Scored
-from vademecum.graph.nodes import CodeExample, ErrorPattern, Function
 from vademecum.graph.nodes import CodeFile as CodeFileNode
 from vademecum.graph.nodes import Decision as DecisionNode
+from vademecum.graph.nodes import ErrorPattern, Function
 from vademecum.graph.relations import Relation
 from vademecum.ingest.read.files import Skipped
 from vademecum.memory.facade import MemoryCalls
@@ -37,30 +37,8 @@ LEAST_SIMILARITY = 0.35
 RELATED = 0.2
 SOLUTION = "error_solution"
 """The tag of notes that solve an error."""
-CHARACTERS_PER_TOKEN = 4
 MAX_TASK = 10_000
 MIN_BUDGET, MAX_BUDGET = 100, 20_000
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Context:
-    """What an agent is told, and why that."""
-
-    task: str
-    markdown: str
-    notes: list[Note]
-    solutions: list[Note]
-    """Notes that solve the error at hand; told first."""
-    narrative: str
-    outside: list[Outside]
-    decision: Decision
-    failure: Failure | None
-    tokens: int
-    """At four characters a token."""
-    left_out: list[str]
-    """What the budget had no room for."""
-    notices: list[str] = field(default_factory=list)
-    """What could not be looked at, and why."""
 
 
 class ContextCalls:
@@ -116,7 +94,7 @@ class ContextCalls:
         if decision.look_outside:
             outside_items = await self._outside(task, failure, at_hand, new, project, notices)
         notes = [one.note for one in found if one.note.importance >= TOLD]
-        return _fit(
+        return fit(
             Context(
                 task=task,
                 markdown="",
@@ -196,13 +174,14 @@ class ContextCalls:
                     start=known,
                     end=made,
                     properties={"agent_id": agent},
+                    rests_on=known,
                 )
             )
         if failure is not None and outcome == "success":
             pattern = ErrorPattern(
                 pattern=failure.pattern, language=failure.language, example=failure.message
             )
-            relations.append(Relation(kind="SOLVES", start=known, end=pattern))
+            relations.append(Relation(kind="SOLVES", start=known, end=pattern, rests_on=known))
         if relations:
             await self._graph.state(
                 "agent",
@@ -305,37 +284,13 @@ class ContextCalls:
             [one.id for one in patterns], project=project, kinds=["SOLVES"], outgoing=False
         )
         nodes = await self._graph.get([row.start_id for row in rows], project=project)
+        then = {row.start_id: row.properties.get("rests_on_hash") for row in rows}
         items = []
-        for node in nodes.values():
-            if isinstance(node, CodeExample):
-                items.append(
-                    Outside(
-                        id=node.id,
-                        title=node.title,
-                        text=node.explanation,
-                        example=node.code,
-                        source=node.source,
-                        version=node.works_with_version,
-                        age_days=None,
-                        url=node.source_url,
-                        warning="",
-                    )
-                )
-            elif not isinstance(node, Function):
-                described = getattr(node, "summary", "") or getattr(node, "description", "")
-                items.append(
-                    Outside(
-                        id=node.id,
-                        title=node.name,
-                        text=described,
-                        example=getattr(node, "example_code", ""),
-                        source=getattr(node, "source", ""),
-                        version=getattr(node, "version", ""),
-                        age_days=None,
-                        url=getattr(node, "source_url", ""),
-                        warning="",
-                    )
-                )
+        for number, node in nodes.items():
+            if not isinstance(node, Function):
+                changed = then[number] not in (None, node.digest)
+                warning = "it has changed since it solved this" if changed else ""
+                items.append(outside.of_solution(node, warning=warning))
         return items
 
 
@@ -362,72 +317,3 @@ def _tails(path: str) -> list[str]:
     """The ways a file may be named relative to a folder above it."""
     parts = path.strip("/").split("/")
     return ["/".join(parts[start:]) for start in range(len(parts))]
-
-
-# --- the text -------------------------------------------------------------------------------
-
-
-def _fit(context: Context, budget: int) -> Context:
-    """The context as Markdown within the budget; what comes last goes first."""
-    room = budget * CHARACTERS_PER_TOKEN
-    blocks: list[str] = []
-    left_out: list[str] = []
-    heading = ""
-    for title, name, text in _parts(context):
-        block = text if title == heading else f"## {title}\n{text}"
-        if len(block) > room:
-            left_out.append(name)
-            continue
-        heading = title
-        blocks.append(block)
-        room -= len(block) + 1
-    markdown = "\n".join(blocks)
-    return replace(
-        context,
-        markdown=markdown,
-        tokens=-(-len(markdown) // CHARACTERS_PER_TOKEN),
-        left_out=left_out,
-        outside=[item for item in context.outside if item.title not in left_out],
-        notes=[note for note in context.notes if note.title not in left_out],
-        narrative="" if "narrative" in left_out else context.narrative,
-    )
-
-
-def _parts(context: Context) -> list[tuple[str, str, str]]:
-    """Heading, name and text of each part, the most important first."""
-    parts = [
-        ("Project-Specific Knowledge", note.title, _note(note))
-        for note in (*context.solutions, *context.notes)
-    ]
-    if context.narrative:
-        parts.append(("About the User", "narrative", context.narrative))
-    parts += [("External Reference (Advisory)", one.title, _item(one)) for one in context.outside]
-    return parts
-
-
-def _note(note: Note) -> str:
-    text = (
-        f"- {note.title}: {note.content}" if note.title not in note.content else f"- {note.content}"
-    )
-    if note.evidence:
-        text += f" ({'; '.join(note.evidence)})"
-    return text
-
-
-def _item(one: Outside) -> str:
-    age = "" if one.age_days is None else f", read {one.age_days} days ago"
-    origin = ", ".join(part for part in (one.source, one.version) if part) + age
-    lines = [f"- [{origin}] {one.title}"]
-    if one.warning:
-        lines.append(f"  WARNING: {one.warning}")
-    lines += [f"  {line}" for line in one.text.splitlines()[:12]]
-    if one.url:
-        lines.append(f"  URL: {one.url}")
-    if one.example:
-        lines += [
-            "  Example:",
-            "  ```",
-            *(f"  {row}" for row in one.example.splitlines()[:15]),
-            "  ```",
-        ]
-    return "\n".join(lines)

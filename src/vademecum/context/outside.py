@@ -8,7 +8,7 @@ from uuid import UUID
 
 from vademecum.graph.code import CodeFile
 from vademecum.graph.facade import Graph
-from vademecum.graph.nodes import APIReference, ExternalDoc
+from vademecum.graph.nodes import APIReference, CodeExample, ExternalDoc, Node
 from vademecum.graph.sources import SOURCES
 
 MAX_NAMES = 40
@@ -85,6 +85,23 @@ def of_api(api: APIReference, *, now: datetime) -> Outside:
         version=f"{api.package} {api.version}".strip(),
         age_days=None,
         url="",
+        warning=warning,
+    )
+
+
+def of_solution(node: Node, *, warning: str) -> Outside:
+    """A piece of knowledge that solved an error, as an agent is told of it."""
+    example = isinstance(node, CodeExample)
+    said = ("explanation",) if example else ("summary", "description")
+    return Outside(
+        id=node.id,
+        title=node.name,
+        text=next((text for name in said if (text := getattr(node, name, ""))), ""),
+        example=getattr(node, "code" if example else "example_code", ""),
+        source=getattr(node, "source", ""),
+        version=getattr(node, "works_with_version" if example else "version", ""),
+        age_days=None,
+        url=getattr(node, "source_url", ""),
         warning=warning,
     )
 

@@ -4,6 +4,8 @@ Fields that are learned (how often used, how relevant) are filled when a node is
 when it is written: nobody states them.
 """
 
+import hashlib
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from datetime import datetime
@@ -58,6 +60,16 @@ class Node:
         """Whose order its versions follow."""
         own: Ecosystem = getattr(self, "ecosystem", "")
         return own or ecosystem_of(getattr(self, "language", ""))
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of what it says, hexadecimal. Dates are left out: looking again moves them."""
+        own: str = getattr(self, "content_hash", "")
+        if own:
+            return own
+        dates = {f.name for f in fields(self) if isinstance(getattr(self, f.name), datetime)}  # type: ignore[arg-type]
+        said = {key: value for key, value in self.properties().items() if key not in dates}
+        return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
 
     def properties(self) -> dict[str, Any]:
         """What is stored: JSON values, without empty ones."""

@@ -19,7 +19,7 @@ from vademecum.graph.page_notices import PageNotice, notices
 from vademecum.graph.relations import Relation
 from vademecum.graph.writing import Statement
 from vademecum.store import graph as rows
-from vademecum.store import knowledge
+from vademecum.store import knowledge, rests_on
 from vademecum.store.db import Connection, Database
 from vademecum.store.documents import content_hash
 from vademecum.types import CollectionId, Document, EntityId
@@ -145,7 +145,9 @@ class Refresher:
         )
         ids = {relation.start_id for relation in documented}
         apis = [APIReference.of(row.properties) for row in await rows.by_id(connection, ids, [""])]
-        fresh = [each for each in notices(text, apis) if _tells_more(each)]
+        found = notices(text, apis)
+        await self._look_again(connection, doc, {each.sentence for each in found})
+        fresh = [each for each in found if _tells_more(each)]
         for notice in fresh:
             marked = replace(
                 notice.api,
@@ -154,14 +156,22 @@ class Refresher:
                 deprecation=notice.sentence,
             )
             await rows.update_entities(connection, [writing.row(marked)])
-            await self._replacement(connection, marked, notice)
+            await self._replacement(connection, doc, marked, notice)
             await knowledge.note_change(
                 connection, marked.id, marked.name, "deprecated", notice.sentence
             )
         return len(fresh)
 
+    async def _look_again(
+        self, connection: Connection, doc: ExternalDoc, sentences: set[str]
+    ) -> None:
+        """Relations whose evidence the page still says rest on it as it is now."""
+        resting = await rests_on.resting_on(connection, doc.id)
+        stand = [number for number, evidence in resting if evidence in sentences]
+        await rests_on.still_stand(connection, stand, doc.digest)
+
     async def _replacement(
-        self, connection: Connection, api: APIReference, notice: PageNotice
+        self, connection: Connection, doc: ExternalDoc, api: APIReference, notice: PageNotice
     ) -> None:
         name = (notice.replacement or "").removesuffix("()")
         if not name:
@@ -181,6 +191,7 @@ class Refresher:
                             start=api,
                             end=other,
                             properties={"in_version": notice.since, "evidence": notice.sentence},
+                            rests_on=doc,
                         )
                     ],
                 ),

@@ -70,6 +70,7 @@ class Relation:
     """`start` -kind-> `end`, as one source states it. Raises BadInput where it cannot be so.
 
     `key` tells relations of one kind between the same two nodes apart: a line number, say.
+    `rests_on` is the knowledge that it was stated because of; when that changes, it is stale.
     """
 
     kind: str
@@ -77,6 +78,7 @@ class Relation:
     end: Node
     key: str = ""
     properties: Mapping[str, Any] = field(default_factory=dict)
+    rests_on: Node | None = None
 
     def __post_init__(self) -> None:
         if self.kind not in RELATIONS:
@@ -105,4 +107,7 @@ class Relation:
             ecosystem = self.end.ordered_by or self.start.ordered_by
             if (key := order(str(found.get(name, "")), ecosystem)) is not None:
                 found[f"{name}_order"] = key
+        if self.rests_on is not None:
+            found["rests_on"] = str(self.rests_on.id)
+            found["rests_on_hash"] = self.rests_on.digest
         return found

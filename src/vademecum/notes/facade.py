@@ -8,15 +8,19 @@ from uuid import UUID
 
 from vademecum.access import require
 from vademecum.errors import BadInput, UnknownCollection
+from vademecum.notes import evidence as evidences
 from vademecum.notes.contradiction import contradicts, same
-from vademecum.store import documents
+from vademecum.store import documents, rests_on
 from vademecum.store import notes as rows
 from vademecum.store.collections import Collection
 from vademecum.store.db import Connection, Database
 from vademecum.store.notes import Note
+from vademecum.store.rests_on import Passage
 from vademecum.types import CollectionId, Document, Hit, Query, Source
 
 KINDS = ("pattern", "decision", "convention", "learning", "context")
+ANSWER = "answer"
+"""The type of answers that are kept: the question is the title. Nobody writes one himself."""
 COLLECTION = "project-notes"
 """In which the notes of all projects are searched, each by its own."""
 PROFILE = "note"
@@ -90,29 +94,82 @@ class Notes:
         replaces: Sequence[UUID] = (),
     ) -> SavedNote:
         """Keep a note. It replaces those named, one of the same title and kind, and those that it
-        contradicts; the same again only confirms what is kept. Raises BadInput.
+        contradicts; the same again only confirms what is kept. Evidence that names passages of
+        documents is watched: when one changes, the note is stale. Raises BadInput.
         """
+        _check_kind(kind, KINDS)
+        return await self._save(
+            project,
+            content,
+            title=title,
+            kind=kind,
+            tags=tags,
+            importance=importance,
+            evidence=evidence,
+            agent=agent,
+            replaces=replaces,
+        )
+
+    async def keep_answer(
+        self,
+        project: str,
+        question: str,
+        answer: str,
+        passages: Sequence[Passage],
+        *,
+        agent: str = "",
+        replaces: Sequence[UUID] = (),
+    ) -> SavedNote:
+        """Keep an answer with the passages that it was read from. Raises BadInput."""
+        places = [f"{one.collection}/{one.path}#{one.section_id}" for one in passages]
+        return await self._save(
+            project,
+            answer,
+            title=question,
+            kind=ANSWER,
+            evidence=list(dict.fromkeys(places))[:MAX_EVIDENCE],
+            agent=agent,
+            replaces=replaces,
+            passages=passages,
+        )
+
+    async def _save(
+        self,
+        project: str,
+        content: str,
+        *,
+        title: str,
+        kind: str,
+        tags: Sequence[str] = (),
+        importance: int = 5,
+        evidence: Sequence[str],
+        agent: str,
+        replaces: Sequence[UUID],
+        passages: Sequence[Passage] | None = None,
+    ) -> SavedNote:
+        """`passages` are what it rests on; those that the evidence names if they are not given."""
         require("write", COLLECTION)
         content, title = content.strip(), " ".join(title.split()) or _title_of(content)
         tags = list(dict.fromkeys(tag.strip().lower() for tag in tags if tag.strip()))
-        _check(project, content, title, kind, tags, importance, evidence, agent)
+        _check(project, content, title, tags, importance, evidence, agent)
         target = await self._database.retry(lambda: self._collection_for(COLLECTION, PROFILE))
 
         async def write() -> SavedNote:
             async with self._database.transaction() as connection:
                 await rows.lock(connection, project)
                 known = await rows.in_force(connection, project)
-                again = next(
-                    (n for n in known if n.kind == kind and same(content, n.content)), None
-                )
+                again = next((n for n in known if _is_same(n, kind, title, content)), None)
                 missing = set(replaces) - {note.id for note in known}
                 if missing:
                     raise BadInput(
                         f"there is no note {missing.pop()} that holds in {project!r}",
                         hint="`vade note list` shows the notes with their ids.",
                     )
-                if again is not None and not replaces:
-                    kept = await rows.confirm(
+                rested = passages
+                if rested is None:
+                    rested = await evidences.passages(connection, evidence)
+                if again is not None and set(replaces) <= {again.id}:
+                    await rows.confirm(
                         connection,
                         project,
                         again.id,
@@ -120,9 +177,14 @@ class Notes:
                         tags=tags,
                         evidence=evidence,
                     )
+                    if passages is not None:  # all that it rests on
+                        await rows.set_evidence(connection, project, again.id, evidence)
+                        await rests_on.rest_no_longer(connection, again.id)
+                    await rests_on.rest(connection, again.id, rested)
+                    kept = (await rows.by_id(connection, project, [again.id]))[again.id]
                     await self._place(connection, target.id, kept)
                     return SavedNote(note=kept, confirmed=True, replaced=[], searchable=False)
-                note = await rows.insert(
+                number = await rows.insert(
                     connection,
                     project=project,
                     kind=kind,
@@ -133,6 +195,8 @@ class Notes:
                     evidence=list(evidence),
                     agent=agent,
                 )
+                await rests_on.rest(connection, number, rested)
+                note = (await rows.by_id(connection, project, [number]))[number]
                 gone = [
                     Replaced(id=old.id, title=old.title, why=why)
                     for old in known
@@ -237,6 +301,31 @@ class Notes:
         await self._embed(target)
         return replace(found, replaced_by=None, replaced_why="")
 
+    async def confirm(self, project: str, note: UUID) -> Note:
+        """Say that a note holds although what it rests on has changed: from now on it rests on that
+        as it is now. Evidence that is gone is left out. Raises BadInput.
+        """
+        require("write", COLLECTION)
+        async with self._database.transaction() as connection:
+            await rows.lock(connection, _project(project))
+            found = (await rows.by_id(connection, project, [note])).get(note)
+            if found is None:
+                raise _unknown(project, note)
+            rested = await rests_on.references_of(connection, note)
+            named = evidences.references(found.evidence)
+            now = await rests_on.passages_at(connection, rested)
+            gone = {
+                one.text
+                for one in named
+                if any(one.names(*place) for place in rested)
+                and not any(one.names(p.collection, p.path, p.section_id) for p in now)
+            }
+            left = [text for text in found.evidence if text not in gone]
+            await rows.set_evidence(connection, project, note, left)
+            await rests_on.rest_no_longer(connection, note)
+            await rests_on.rest(connection, note, now)
+            return (await rows.by_id(connection, project, [note]))[note]
+
     async def remove(self, project: str, note: UUID) -> None:
         """Delete the text of a note for good. Raises BadInput."""
         require("write", COLLECTION)
@@ -245,6 +334,7 @@ class Notes:
             found = (await rows.by_id(connection, _project(project), [note])).get(note)
             if found is None:
                 raise _unknown(project, note)
+            await rests_on.rest_no_longer(connection, note)
             await rows.remove(connection, project, note)
             await self._unplace(connection, target.id, [note])
 
@@ -282,6 +372,15 @@ class Notes:
         await documents.delete(connection, await rows.documents_at(connection, target, urls))
 
 
+def _is_same(known: Note, kind: str, title: str, content: str) -> bool:
+    """Whether a note says the same; the same answer to another question is another one."""
+    return (
+        known.kind == kind
+        and same(content, known.content)
+        and (kind != ANSWER or known.title == title)
+    )
+
+
 def _replaces(new: Note, old: Note, named: Sequence[UUID]) -> str | None:
     """Why a note holds no longer when another is saved."""
     if old.id in named:
@@ -290,21 +389,20 @@ def _replaces(new: Note, old: Note, named: Sequence[UUID]) -> str | None:
         return None
     if old.title.lower() == new.title.lower():
         return f"a newer note has its title, {old.title!r}"
-    return contradicts(new.content, old.content)
+    # Answers quote: two of them that differ in a value may well be about two things.
+    return None if new.kind == ANSWER else contradicts(new.content, old.content)
 
 
 def _check(
     project: str,
     content: str,
     title: str,
-    kind: str,
     tags: Sequence[str],
     importance: int,
     evidence: Sequence[str],
     agent: str,
 ) -> None:
     _project(project)
-    _check_kind(kind)
     if not content:
         raise BadInput("the note is empty")
     if len(content) > MAX_CONTENT or len(title) > MAX_TITLE:
@@ -322,9 +420,9 @@ def _check(
         raise BadInput("a note holds no zero bytes, and its agent has at most 200 characters")
 
 
-def _check_kind(kind: str | None) -> None:
-    if kind is not None and kind not in KINDS:
-        raise BadInput(f"there is no type {kind!r} of note", hint=f"Types: {', '.join(KINDS)}.")
+def _check_kind(kind: str | None, known: Sequence[str] = (*KINDS, ANSWER)) -> None:
+    if kind is not None and kind not in known:
+        raise BadInput(f"there is no type {kind!r} of note", hint=f"Types: {', '.join(known)}.")
 
 
 def _project(project: str) -> str:

@@ -32,6 +32,8 @@ class Note:
     replaced_why: str
     created_at: datetime
     updated_at: datetime
+    stale: list[str]
+    """Which of the passages it rests on have changed or are gone."""
 
 
 async def lock(connection: Connection, project: str) -> None:
@@ -70,9 +72,12 @@ async def replaced_by(connection: Connection, project: str, note: UUID) -> list[
     return await _read(connection, SQL["notes_replaced_by"], {"project": project, "id": note})
 
 
-async def insert(connection: Connection, **values: Any) -> Note:
-    [note] = await _read(connection, SQL["insert_note"], values)
-    return note
+async def insert(connection: Connection, **values: Any) -> UUID:
+    cursor = await connection.execute(SQL["insert_note"], values)
+    row = await cursor.fetchone()
+    assert row is not None
+    number: UUID = row[0]
+    return number
 
 
 async def confirm(
@@ -83,7 +88,7 @@ async def confirm(
     importance: int,
     tags: Sequence[str],
     evidence: Sequence[str],
-) -> Note:
+) -> None:
     """Keep a note that was said again, with what that adds to it."""
     values = {
         "project": project,
@@ -92,8 +97,14 @@ async def confirm(
         "tags": list(tags),
         "evidence": list(evidence),
     }
-    [kept] = await _read(connection, SQL["confirm_note"], values)
-    return kept
+    await connection.execute(SQL["confirm_note"], values)
+
+
+async def set_evidence(
+    connection: Connection, project: str, note: UUID, evidence: Sequence[str]
+) -> None:
+    values = {"project": project, "id": note, "evidence": list(evidence)}
+    await connection.execute(SQL["set_evidence"], values)
 
 
 async def replace(connection: Connection, project: str, note: UUID, *, by: UUID, why: str) -> None:

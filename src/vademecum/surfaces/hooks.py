@@ -4,10 +4,19 @@ Hook input comes in as it was sent; what goes out is the client's JSON, or None 
 A hit is a denied fetch whose reason is the page, the one form that reaches the model whole.
 """
 
+import hashlib
+from collections import OrderedDict
 from pathlib import Path
 from typing import Any
 
 from vademecum.cache.cache import Cache
+from vademecum.context.facade import MAX_TASK, ContextCalls
+
+FEWEST_WORDS = 3
+"""Of a prompt that says what it is about; "yes, go on" does not."""
+MOST_SESSIONS = 200
+_told: OrderedDict[str, str] = OrderedDict()
+"""By session, a digest of what was told last: the same is not told again."""
 
 
 async def before_tool(
@@ -52,6 +61,37 @@ async def after_tool(cache: Cache, given: dict[str, Any]) -> None:
         query = _text(asked.get("query"))
         if query and (results := _results(got)):
             await cache.searched(query, results, project_of(given))
+
+
+async def before_prompt(
+    context: ContextCalls, given: dict[str, Any], *, budget: int
+) -> dict[str, Any] | None:
+    """What to answer to UserPromptSubmit: what is known of the task, within so many tokens."""
+    prompt, folder = (_text(given.get("prompt")) or "").strip(), project_of(given)
+    if folder is None or prompt.startswith("/") or len(prompt.split()) < FEWEST_WORDS:
+        return None
+    name = Path(folder).name or "root"
+    found = await context.build(prompt[:MAX_TASK], project=name, budget=budget)
+    if not found.markdown or not _is_news(given.get("session_id"), found.markdown):
+        return None
+    return {
+        "hookSpecificOutput": {
+            "hookEventName": "UserPromptSubmit",
+            "additionalContext": f"Vademecum knows about this ({name}):\n\n{found.markdown}",
+        }
+    }
+
+
+def _is_news(session: object, text: str) -> bool:
+    """Whether it is not what the session was told last; from now on it is."""
+    key, digest = str(session), hashlib.sha256(text.encode()).hexdigest()
+    if _told.get(key) == digest:
+        return False
+    _told[key] = digest
+    _told.move_to_end(key)
+    while len(_told) > MOST_SESSIONS:
+        _told.popitem(last=False)
+    return True
 
 
 def project_of(given: dict[str, Any]) -> str | None:

@@ -137,11 +137,13 @@ def build(opened: Opened, **options: Any) -> MCPServer:
         repository: str | None = None,
         k: int = 8,
         filters: list[str] | None = None,
+        keep_for: str | None = None,
     ) -> CallToolResult:
         """Answer a question with sentences of the sources, each cited, or say that they hold none.
 
         k: how many sections may be named as sources, at most.
         filters: facets that must hold, such as "tier<=2" or "level=A2,B1".
+        keep_for: a project that keeps the answer; get_context tells it, and warns once it is stale.
         """
         app = await opened()
         if not 1 <= k <= 20:
@@ -151,6 +153,7 @@ def build(opened: Opened, **options: Any) -> MCPServer:
             query,
             collection=await app.collection_name(repository),
             filters=tuple(filters or ()),
+            keep_for=keep_for,
         )
         await ctx.report_progress(1, 1, "done")
         value: dict[str, object] = {

@@ -4,7 +4,8 @@ SELECT pg_advisory_xact_lock(hashtextextended('notes:' || %(project)s, 0));
 -- name: notes_in_force
 -- Notes that hold, the most important and newest first.
 SELECT id, project, kind, title, content, tags, importance, evidence, agent, replaced_by,
-       replaced_why, created_at, updated_at
+       replaced_why, created_at, updated_at,
+       ARRAY(SELECT DISTINCT why FROM no_longer_stands s WHERE s.note_id = notes.id ORDER BY 1) AS stale
   FROM notes
  WHERE project = %(project)s AND replaced_by IS NULL AND NOT removed
    AND (%(kind)s::text IS NULL OR kind = %(kind)s)
@@ -15,13 +16,15 @@ SELECT id, project, kind, title, content, tags, importance, evidence, agent, rep
 
 -- name: notes_by_id
 SELECT id, project, kind, title, content, tags, importance, evidence, agent, replaced_by,
-       replaced_why, created_at, updated_at
+       replaced_why, created_at, updated_at,
+       ARRAY(SELECT DISTINCT why FROM no_longer_stands s WHERE s.note_id = notes.id ORDER BY 1) AS stale
   FROM notes
  WHERE project = %(project)s AND id = ANY(%(ids)s) AND NOT removed;
 
 -- name: notes_replaced_by
 SELECT id, project, kind, title, content, tags, importance, evidence, agent, replaced_by,
-       replaced_why, created_at, updated_at
+       replaced_why, created_at, updated_at,
+       ARRAY(SELECT DISTINCT why FROM no_longer_stands s WHERE s.note_id = notes.id ORDER BY 1) AS stale
   FROM notes
  WHERE project = %(project)s AND replaced_by = %(id)s AND NOT removed
  ORDER BY updated_at DESC;
@@ -30,8 +33,7 @@ SELECT id, project, kind, title, content, tags, importance, evidence, agent, rep
 INSERT INTO notes (project, kind, title, content, tags, importance, evidence, agent)
 VALUES (%(project)s, %(kind)s, %(title)s, %(content)s, %(tags)s, %(importance)s, %(evidence)s,
         %(agent)s)
-RETURNING id, project, kind, title, content, tags, importance, evidence, agent, replaced_by,
-          replaced_why, created_at, updated_at;
+RETURNING id;
 
 -- name: confirm_note
 -- Said again: what is added to it stays.
@@ -40,9 +42,11 @@ UPDATE notes
        tags = ARRAY(SELECT DISTINCT unnest(tags || %(tags)s::text[]) ORDER BY 1),
        evidence = ARRAY(SELECT DISTINCT unnest(evidence || %(evidence)s::text[]) ORDER BY 1),
        updated_at = now()
- WHERE project = %(project)s AND id = %(id)s
-RETURNING id, project, kind, title, content, tags, importance, evidence, agent, replaced_by,
-          replaced_why, created_at, updated_at;
+ WHERE project = %(project)s AND id = %(id)s;
+
+-- name: set_evidence
+UPDATE notes SET evidence = %(evidence)s, updated_at = now()
+ WHERE project = %(project)s AND id = %(id)s;
 
 -- name: replace_note
 UPDATE notes SET replaced_by = %(by)s, replaced_why = %(why)s, updated_at = now()

@@ -67,15 +67,25 @@ class FileChange:
             raise
 
 
-def installation(settings: Settings, scope: Scope, transport: Transport) -> list[FileChange]:
-    """What to change so that Claude Code asks us; files that are right already are left out."""
-    hooks = {
-        event: _hook(settings, name, scope, transport) for event, (name, _) in claude.EVENTS.items()
-    }
+def installation(
+    settings: Settings, scope: Scope, transport: Transport, *, context: bool | None = None
+) -> list[FileChange]:
+    """What to change so that Claude Code asks us; files that are right already are left out.
+
+    `context` is whether each prompt is answered with what is known of it; None leaves that as it
+    is, and off where nothing is installed.
+    """
     folder = folder_of(scope)
     path = folder / "settings.json"
     before = read(path)
     known = claude.parse(before or "", str(path))
+    if context is None:
+        context = any(event == claude.CONTEXT for event, _ in claude.ours(known))
+    hooks = {
+        event: _hook(settings, name, scope, transport)
+        for event, (name, _) in claude.EVENTS.items()
+        if context or event != claude.CONTEXT
+    }
     wanted = claude.with_hooks(known, hooks, str(path))
     changes = []
     if wanted != known:

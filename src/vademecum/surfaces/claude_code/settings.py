@@ -12,7 +12,11 @@ STATUS = "Vademecum"
 EVENTS = {
     "PreToolUse": ("pre-tool-use", "WebFetch"),
     "PostToolUse": ("post-tool-use", "WebFetch|WebSearch"),
+    "UserPromptSubmit": ("user-prompt-submit", ""),
 }
+"""The client's event to ours, and to the tools it is for."""
+CONTEXT = "UserPromptSubmit"
+"""The hook that tells the agent what is known of its task: only where it is asked for."""
 TIMEOUT_SECONDS = 2
 """The client's own limit, for a server that hangs; ours is the cap, far below."""
 
@@ -78,7 +82,8 @@ def with_hooks(settings: Settings, hooks: dict[str, Settings], name: str) -> Set
     """The settings with these hooks, by event, instead of those of ours that are there."""
     changed = without_hooks(settings, name)
     for event, hook in hooks.items():
-        group = {"matcher": EVENTS[event][1], "hooks": [hook]}
+        matcher = EVENTS[event][1]
+        group = ({"matcher": matcher} if matcher else {}) | {"hooks": [hook]}
         changed.setdefault("hooks", {}).setdefault(event, []).append(group)
     return changed
 

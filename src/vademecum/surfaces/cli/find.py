@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 import click
 
 from vademecum.settings import Settings
+from vademecum.surfaces.cli.project import PROJECT, project_name
 from vademecum.surfaces.cli.run import note, options, print_json, run
 
 if TYPE_CHECKING:
@@ -171,16 +172,22 @@ Examples:
   vade answer "How do I rotate the signing keys?" -c handbook
   vade answer "What is a lease?" --json
   vade answer "What is a lease?" --model anthropic:claude-haiku-5-5
+  vade answer "Which ports must be open?" -c handbook --keep
 
 A language model writes the answer where one is named here or by VADE_MODEL; each of its sentences
 is checked against the passage it cites, and dropped where that does not support it. docs/models.md
 tells more.
+
+--keep keeps an answer that is found as a note of the project; `vade stale` says when what it cites
+has changed.
 """,
 )
 @click.argument("question")
 @click.option("-c", "--collection", "--repo", metavar="NAME", help="The collection to answer from.")
 @FILTER
 @click.option("--model", metavar="M", help="provider:model of a language model, or none.")
+@click.option("--keep", is_flag=True, help="Keep the answer as a note of the project.")
+@PROJECT
 @options
 def answer_command(
     settings: Settings,
@@ -189,8 +196,13 @@ def answer_command(
     collection: str | None,
     filters: tuple[str, ...],
     model: str | None,
+    keep: bool,
+    project: str | None,
 ) -> None:
     """Answer a question with sentences of the sources, each with its citation."""
+    if project and not keep:
+        raise click.UsageError("--project is for --keep.")
+    keep_for = project_name(project) if keep else None
 
     async def work(app: "App") -> "AnswerResult":
         return await app.answer(
@@ -198,6 +210,7 @@ def answer_command(
             collection=await app.collection_name(collection),
             filters=filters,
             model=model,
+            keep_for=keep_for,
         )
 
     result = run(settings, work)
@@ -217,6 +230,7 @@ def answer_command(
                 if model or settings.model
                 else {}
             )
+            | ({"kept": result.kept} if keep else {})
         )
         return
     click.echo(result.answer)
@@ -228,6 +242,8 @@ def answer_command(
         click.secho("\nDropped, since the sources do not support it", bold=True)
     for one in result.dropped:
         click.echo(f"  {one.sentence}\n    {one.reason}")
+    if result.kept:
+        click.echo(f"\nKept as note {result.kept} of {keep_for}")
     by = "" if result.by == "extractive" else f" by {result.by}"
     click.echo(f"\n{'Answered' if result.found else 'Searched'}{by} in {result.took_ms:.1f} ms")
 

@@ -33,6 +33,7 @@ Examples:
   vade install claude-code --dry-run
   vade install claude-code --user --yes
   vade install claude-code --project
+  vade install claude-code --context
 """,
 )
 @_choices
@@ -43,6 +44,11 @@ Examples:
     show_default=True,
     help="How the client asks: http where it can, else the command vade-hook.",
 )
+@click.option(
+    "--context/--no-context",
+    default=None,
+    help="Tell the agent with each prompt what is known of it; off unless it was installed.",
+)
 @options
 def install_command(
     settings: Settings,
@@ -52,6 +58,7 @@ def install_command(
     dry_run: bool,
     yes: bool,
     transport: "Transport",
+    context: bool | None,
 ) -> None:
     """Let an agent's client ask the cache before it fetches a page of the web.
 
@@ -59,7 +66,8 @@ def install_command(
     """
     from vademecum.surfaces.claude_code.install import installation
 
-    _change(installation(settings, scope, transport), as_json=as_json, dry_run=dry_run, yes=yes)
+    changes = installation(settings, scope, transport, context=context)
+    _change(changes, as_json=as_json, dry_run=dry_run, yes=yes)
 
 
 @click.command(

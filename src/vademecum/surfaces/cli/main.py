@@ -35,6 +35,7 @@ COMMANDS = {
     "link": ("link", "Tie a project's code to the documentation of what it uses."),
     "note": ("note", "What is known about a project: notes of agents and people."),
     "context": ("context", "What an agent should know for a task."),
+    "stale": ("stale", "List what may no longer hold, since what it rests on has changed."),
     "radar": ("radar", "Show which lines use what their libraries deprecate or have removed."),
     "eval": ("evaluate", "Measure search with questions whose answers are known."),
     "mcp": ("mcp", "Serve the knowledge bases to an agent over MCP."),

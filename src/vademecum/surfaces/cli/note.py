@@ -1,4 +1,4 @@
-"""note save, list, search, show, solve, restore, remove, projects."""
+"""note save, list, search, show, solve, restore, confirm, remove, projects."""
 
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
@@ -15,7 +15,9 @@ if TYPE_CHECKING:
     from vademecum.store.notes import Note
 
 KINDS = ("pattern", "decision", "convention", "learning", "context")
-_KIND = click.option("--type", "kind", type=click.Choice(KINDS), help="Only of this type.")
+_KIND = click.option(
+    "--type", "kind", type=click.Choice([*KINDS, "answer"]), help="Only of this type."
+)
 _TAGS = click.option("--tag", "tags", multiple=True, metavar="TAG", help="May be repeated.")
 _AT_LEAST = click.option(
     "--importance", default=1, show_default=True, metavar="N", help="At least, 1 to 10."
@@ -49,7 +51,10 @@ def note_command() -> None:
     "--importance", default=5, show_default=True, metavar="N", help="1 to 10; from 5 on it is told."
 )
 @click.option(
-    "--evidence", multiple=True, metavar="TEXT", help="A file with line, a commit, a URL."
+    "--evidence",
+    multiple=True,
+    metavar="TEXT",
+    help="A file with line, a commit, a URL, a passage: COLLECTION/PATH#SECTION.",
 )
 @click.option("--agent", default="", metavar="NAME", help="Who says so.")
 @click.option("--replaces", multiple=True, metavar="ID", help="Notes that hold no longer.")
@@ -160,6 +165,17 @@ def restore(settings: Settings, as_json: bool, note_id: str, project: str | None
     print_json(one) if as_json else _print(one)
 
 
+@note_command.command("confirm")
+@click.argument("note_id", metavar="ID")
+@PROJECT
+@options
+def confirm(settings: Settings, as_json: bool, note_id: str, project: str | None) -> None:
+    """Say that a stale note holds still: it rests on its evidence as that is now."""
+    number, name = _id(note_id), project_name(project)
+    one = run(settings, lambda app: app.notes.confirm(name, number))
+    print_json(one) if as_json else _print(one)
+
+
 @note_command.command("remove")
 @click.argument("note_id", metavar="ID")
 @PROJECT
@@ -212,3 +228,5 @@ def _print(one: "Note", more: str = "") -> None:
             click.echo(f"    {line}")
     for text in one.evidence:
         click.echo(f"    evidence: {text}")
+    for text in one.stale:
+        click.secho(f"    stale: {text}", fg="yellow")

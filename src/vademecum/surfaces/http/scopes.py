@@ -29,6 +29,7 @@ ROUTES: dict[Scope, tuple[str, ...]] = {
         "POST /notes/list",
         "POST /notes/search",
         "POST /context",
+        "GET /stale",
         "POST /apis/find",
     ),
     "write": (
@@ -39,6 +40,8 @@ ROUTES: dict[Scope, tuple[str, ...]] = {
         "POST /runs/{run}/resume",
         "POST /notes/save",
         "POST /notes/remove",
+        "POST /notes/confirm",
+        "POST /stale/refresh",
         "POST /outcomes",
     ),
     "admin": ("DELETE /collections/{collection}",),

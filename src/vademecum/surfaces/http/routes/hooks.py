@@ -48,6 +48,17 @@ async def post_tool_use(app: OpenApp, request: Request) -> Response:
     return await _answer(app, request, hooks.after_tool, finish=True)
 
 
+@router.post("/user-prompt-submit", openapi_extra=BODY)
+async def user_prompt_submit(app: OpenApp, request: Request) -> Response:
+    """Before a prompt is answered: what is known of it, as further context."""
+    budget = app.settings.hook_context_tokens
+
+    async def work(_: Cache, given: dict[str, Any]) -> Answer:
+        return await hooks.before_prompt(app.context, given, budget=budget)
+
+    return await _answer(app, request, work)
+
+
 async def _answer(
     app: App,
     request: Request,

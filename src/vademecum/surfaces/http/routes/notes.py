@@ -8,6 +8,7 @@ from pydantic import BaseModel, Field
 
 from vademecum.context.decide import Decision
 from vademecum.context.outside import Outside
+from vademecum.context.stale import Stale
 from vademecum.notes.facade import MAX_CONTENT, FoundNote, SavedNote
 from vademecum.store.notes import Note
 from vademecum.surfaces.http.routes.shared import FAILURES, Name, OpenApp, Text
@@ -35,7 +36,7 @@ class NewNote(OfProject):
 
 
 class Chosen(OfProject):
-    kind: Kind | None = None
+    kind: Kind | Literal["answer"] | None = None
     tags: Annotated[list[Name], Field(max_length=20)] = []
     importance: Annotated[int, Field(ge=1, le=10)] = 1
     limit: Annotated[int, Field(ge=1, le=100)] = 20
@@ -94,6 +95,24 @@ class Outcome(OfProject):
     error: Long = ""
 
 
+class StaleList(BaseModel):
+    stale: list[Stale]
+
+
+class Left(BaseModel):
+    stale: Stale
+    reason: str
+
+
+class Refreshing(BaseModel):
+    collection: Name | None = None
+
+
+class RefreshedList(BaseModel):
+    refreshed: list[Stale]
+    left: list[Left]
+
+
 class Recorded(BaseModel):
     recorded: bool
 
@@ -148,6 +167,26 @@ async def remove(app: OpenApp, asked: OfNote) -> Recorded:
     """Delete the text of a note for good."""
     await app.notes.remove(asked.project, asked.id)
     return Recorded(recorded=True)
+
+
+@router.post("/notes/confirm")
+async def confirm(app: OpenApp, asked: OfNote) -> Note:
+    """Say that a stale note holds still."""
+    return await app.notes.confirm(asked.project, asked.id)
+
+
+@router.get("/stale")
+async def list_stale(app: OpenApp, collection: Name | None = None) -> StaleList:
+    """What may no longer hold, since what it rests on has changed or is gone."""
+    return StaleList(stale=await app.stale.list_stale(collection))
+
+
+@router.post("/stale/refresh")
+async def refresh_stale(app: OpenApp, asked: Refreshing) -> RefreshedList:
+    """Ask stale answers again, make stale summaries again, and say what is left."""
+    found = await app.stale.refresh(asked.collection)
+    left = [Left(stale=one, reason=reason) for one, reason in found.left]
+    return RefreshedList(refreshed=found.refreshed, left=left)
 
 
 @router.post("/context")

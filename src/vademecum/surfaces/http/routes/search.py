@@ -40,6 +40,7 @@ class AnswerRequest(BaseModel):
         ]
         | None
     ) = None
+    keep_for: Annotated[Name, Field(description="project that keeps the answer")] | None = None
 
 
 @router.post("/search")
@@ -68,4 +69,5 @@ async def answer(app: OpenApp, asked: AnswerRequest) -> AnswerResult:
         collection=asked.collection,
         filters=tuple(asked.filters),
         model=asked.model,
+        keep_for=asked.keep_for,
     )
