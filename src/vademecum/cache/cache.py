@@ -105,15 +105,21 @@ class Cache:
         Answers `miss` where a fetch is queued, `hit` where the page is fresh, `pass` where it is
         not to be stored.
         """
-        return await fetched.page_fetched(
-            self.state, url, prompt=prompt, result=result, project=project
+        # The connections at hand may be dead, and what is told is told once.
+        return await self.state.database.retry(
+            lambda: fetched.page_fetched(
+                self.state, url, prompt=prompt, result=result, project=project
+            ),
+            tries=2,
         )
 
     async def searched(
         self, query: str, results: Sequence[Mapping[str, object]], project: str | None = None
     ) -> int:
         """Keep what a web search found (title, url, snippet each) as sources; how many."""
-        return await fetched.searched(self.state, query, results, project)
+        return await self.state.database.retry(
+            lambda: fetched.searched(self.state, query, results, project), tries=2
+        )
 
     async def store_page(
         self, url: str, *, content: str | None = None, project: str | None = None

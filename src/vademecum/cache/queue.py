@@ -2,18 +2,28 @@
 
 import asyncio
 import time
+from contextlib import suppress
 
 from vademecum.cache import pages
 from vademecum.cache.events import note
 from vademecum.cache.serve import CacheResult
 from vademecum.cache.state import CacheState
-from vademecum.errors import FetchRefused, HostBusy, NotCacheable, UnreadableSource, VadeError
+from vademecum.errors import (
+    DatabaseUnavailable,
+    FetchRefused,
+    HostBusy,
+    NotCacheable,
+    UnreadableSource,
+    VadeError,
+)
 from vademecum.store import cache
 from vademecum.store.cache import DuePage
 
 MAX_FAILURES = 5
 MAX_FETCHES = 4
 """Fetches under way at once, of different hosts."""
+PUT_BACK_SECONDS = 5.0
+"""How long an end in good order waits for a database that is away."""
 
 
 async def fetch_due(state: CacheState, *, limit: int | None = None, wait: bool = False) -> int:
@@ -76,8 +86,10 @@ async def _take(state: CacheState) -> DuePage | None:
 
 
 async def _put_back(state: CacheState, job: DuePage) -> None:
-    async with state.database.connection() as connection:
-        await cache.page_put_off(connection, job.id, 0.0)
+    """At once if the database is there; else it comes back when its lease ends."""
+    with suppress(DatabaseUnavailable, TimeoutError):
+        async with asyncio.timeout(PUT_BACK_SECONDS), state.database.connection() as connection:
+            await cache.page_put_off(connection, job.id, 0.0)
 
 
 async def _fetch(state: CacheState, job: DuePage) -> None:
@@ -94,6 +106,9 @@ async def _fetch(state: CacheState, job: DuePage) -> None:
         put_off = isinstance(error, HostBusy) and error.status is None
         outcome, detail = "put-off" if put_off else "failed", error.reason
         await _failed(state, job, error)
+    except DatabaseUnavailable:  # no failure of the page
+        await _put_back(state, job)
+        raise
     except Exception as error:  # noqa: BLE001 - one page's failure is its own
         outcome, detail = "failed", f"{type(error).__name__}: {error}"
         await _failed(state, job, UnreadableSource(job.url, detail))

@@ -75,7 +75,7 @@ class Database:
         self.pooled = False
         """Whether a pooler stands between; known once it is open."""
         self._pool = AsyncConnectionPool[Connection](
-            self.conninfo,
+            self._reachable,
             min_size=1,
             max_size=size,
             open=False,
@@ -109,6 +109,13 @@ class Database:
         self.migrated = await self.retry(self._migrate, tries=CONNECT_TRIES)
         await self._pool.open()
         _heed_cancellation()
+
+    async def _reachable(self) -> str:
+        """How the pool connects: a server that is ours to start is started where it is gone, so
+        that nobody waits for a connection that cannot come."""
+        if self._revive is not None:
+            await self._revive()
+        return self.conninfo
 
     async def _configure(self, connection: Connection) -> None:
         if self.pooled:
