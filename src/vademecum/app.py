@@ -35,6 +35,7 @@ from vademecum.evaluate import propose as proposing
 from vademecum.evaluate.capture import Captured, SearchLog
 from vademecum.evaluate.capture import questions as captured_questions
 from vademecum.evaluate.gold import Question
+from vademecum.evaluate.move import Judges, Move, Moves
 from vademecum.evaluate.pipeline import MODES, RERANKED, Evaluation
 from vademecum.evaluate.propose import Proposal
 from vademecum.graph.content import Content
@@ -198,6 +199,7 @@ class App:
             fetch=self.cache.read_now,
             others={} if self._neo4j is None else {"neo4j": self._neo4j.ask},
         )
+        self.moves = Moves(database, collection=self.collection, embedder=self.embedder)
         self.mirrors = MirrorCalls(
             database,
             settings,
@@ -398,22 +400,36 @@ class App:
         )
 
     async def rebuild(
-        self, collection: str, *, force: bool = False, listener: Listener = QUIET
+        self,
+        collection: str,
+        *,
+        force: bool = False,
+        wait: bool = True,
+        listener: Listener = QUIET,
     ) -> IngestReport:
         """Make the chunks of stored documents again: those of another recipe, or with `force` all.
 
-        Searches are served from the old ones until the new ones replace them.
+        Searches are served from the old ones until the new ones replace them. Without `wait` it is
+        left to who works off the queue.
         """
         require("write", collection)
         target = await self.collection(collection)
         mode: RunMode = "full" if force else "incremental"
         held = await self.runs.begin(target.id, None, mode)
         return await self.runs.hold(
-            held, lambda: self._remake(held.run, target, force=force, listener=listener)
+            held,
+            lambda: self._remake(held.run, target, force=force, wait=wait, listener=listener),
+            hand_over=not wait,
         )
 
     async def _remake(
-        self, run: int, target: Collection, *, force: bool, listener: Listener
+        self,
+        run: int,
+        target: Collection,
+        *,
+        force: bool,
+        listener: Listener,
+        wait: bool = True,
     ) -> IngestReport:
         started = time.perf_counter()
         recipe = self._recipe(target, listener)
@@ -425,7 +441,7 @@ class App:
                 )
 
         report = FolderReport(updated=await self.database.retry(queue))
-        return await self._ingested(target, run, report, started, wait=True, listener=listener)
+        return await self._ingested(target, run, report, started, wait=wait, listener=listener)
 
     # --- runs -------------------------------------------------------------------------------
 
@@ -500,46 +516,105 @@ class App:
     # --- the queue --------------------------------------------------------------------------
 
     async def reindex(
-        self, collection: str, *, embedder: str | None = None, listener: Listener = QUIET
+        self,
+        collection: str,
+        *,
+        embedder: str | None = None,
+        questions: Sequence[Question] | None = None,
+        unchecked: bool = False,
+        wait: bool = True,
+        listener: Listener = QUIET,
     ) -> IngestReport:
         """Purge and make anew all chunks and vectors of a collection, with another model if one is
         named. Searches go on: each document is replaced in one step, and vectors of another model
-        are filled in beside the present ones, which serve until all documents have theirs.
+        are filled in beside the present ones, which serve until all documents have theirs and the
+        new ones answer as well on `questions`, or else on logged searches; `unchecked` is without
+        that. Without `wait` it is left to who works off the queue.
 
-        Raises ModelUnavailable, UnknownCollection, BadSetting; then nothing was changed.
+        Raises BadInput, ModelUnavailable, UnknownCollection, BadSetting; then nothing was changed.
         """
         require("write", collection)
         target = await self.collection(collection)
         wanted = embedder or target.next_embedder or target.embedder
-        if model := self.embedder(wanted):
+        if (model := self.embedder(wanted)) is not None:
             model.tokenizer.counts([""])
+        moving = model is not None and wanted != target.embedder
+        if moving:
+            judges = await self.moves.judges(target, questions, unchecked=unchecked)
+        else:
+            judges = Judges(judged_by="nobody", questions=())
+            if questions is not None:
+                raise BadInput("there is nothing to compare: the embedder stays the same")
+        if model is not None:
             await self.mirrors.follow(target, model.space)
         held = await self.runs.begin(target.id, None, "recreate")
 
         async def work() -> IngestReport:
             started = time.perf_counter()
             async with self.database.transaction() as connection:
-                await collections.use_embedder(connection, target.id, wanted)
+                await self.moves.start(
+                    connection, target, wanted, model.space if model else None, judges
+                )
                 stale = await pipeline.queue_stored(
                     connection, target, held.run, recipe="", force=True
                 )
             report = FolderReport(updated=stale)
             return await self._ingested(
-                target, held.run, report, started, wait=True, listener=listener
+                target, held.run, report, started, wait=wait, listener=listener
             )
 
-        report = await self.runs.hold(held, work)
-        now = await self.collection(collection)
-        if now.next_embedder is not None:
+        report = await self.runs.hold(held, work, hand_over=not wait)
+        if wait:
+            await self._moved(target, listener)
+        return report
+
+    async def _moved(self, target: Collection, listener: Listener) -> None:
+        """What there is to say and to tidy up after a collection may have moved."""
+        now = await self.collection(target.name)
+        move = await self.moves.shown(target.name)
+        if now.next_embedder is not None and (move is None or not move.filled):
             listener.notice(
-                f"{collection} is still searched with {now.embedder}: not all of it is embedded"
+                f"{now.name} is still searched with {now.embedder}: not all of it is embedded"
                 f" with {now.next_embedder} yet."
             )
         if target.space_id not in (now.space_id, None):
             await asyncio.sleep(SEARCH_SECONDS)
             async with self.database.connection() as connection:
                 await embeddings.purge_left(connection)
-        return report
+
+    async def compare_move(
+        self, collection: str, questions: Sequence[Question] | None = None
+    ) -> Move:
+        """Judge a move once more, on other questions if some are given, and swap if it is good.
+
+        Raises UnknownCollection, BadInput, ModelUnavailable.
+        """
+        target = await self.collection(collection)
+        move = await self.moves.compare_again(collection, questions)
+        await self.mirrors.feed(target.id)
+        await self._moved(target, QUIET)
+        return move
+
+    async def accept_move(self, collection: str) -> Move:
+        """Have a collection searched with the embedder it moves to, whatever the verdict.
+
+        Raises UnknownCollection, BadInput.
+        """
+        target = await self.collection(collection)
+        move = await self.moves.accept(collection)
+        await self.mirrors.feed(target.id)
+        await self._moved(target, QUIET)
+        return move
+
+    async def abandon_move(
+        self, collection: str, *, wait: bool = True, listener: Listener = QUIET
+    ) -> IngestReport:
+        """Have a collection stay with its embedder; what the other one made is purged.
+
+        Raises UnknownCollection, BadInput.
+        """
+        await self.moves.abandon(collection)
+        return await self.rebuild(collection, wait=wait, listener=listener)
 
     async def process_queue(
         self, *, limit: int | None = None, listener: Listener = QUIET
@@ -555,6 +630,7 @@ class App:
         progress = await worker.drain(limit=limit)
         for collection in worker.touched:
             await self.knowledge_bases.show(collection, listener.notice, last=True)
+        await self._judge_moves(None, listener)
         await self.mirrors.feed(notice=listener.notice)
         return progress, await self.database.retry(self.open_jobs)
 
@@ -601,10 +677,17 @@ class App:
         await check_cost(self.database, self.embedder, target.id, listener.notice)
         try:
             progress = await self._worker(target, listener).drain()
+            await self._judge_moves(target.id, listener)
             await self.database.retry(lambda: self.mirrors.feed(target.id, notice=listener.notice))
             return progress
         finally:
             await self.knowledge_bases.show(target.id, listener.notice, last=True)
+
+    async def _judge_moves(self, collection: CollectionId | None, listener: Listener) -> None:
+        try:
+            await self.moves.judge_if_due(collection, notice=listener.notice)
+        except ModelUnavailable as error:
+            listener.notice(f"{error}: the move to another embedder is judged later")
 
     def _worker(self, target: Collection | None, listener: Listener) -> Worker:
         return Worker(
@@ -628,6 +711,7 @@ class App:
         await on_duty(
             jobs_due(self.database, lambda: self._worker(None, listener)),
             self.cache.fetch_if_due,
+            lambda: self.moves.judge_if_due(notice=listener.notice),
             self.mirrors.feed_if_due,
             *(() if self._neo4j is None else (self.projection.work,)),
             self.graph.upkeep_if_due,

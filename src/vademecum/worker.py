@@ -25,7 +25,8 @@ from vademecum.inference.embedder import Embedder, Tokenizer
 from vademecum.inference.language.model import LanguageModel
 from vademecum.inference.words import WordTokenizer
 from vademecum.ingest import process
-from vademecum.ingest.process import Prepared, Swapped
+from vademecum.ingest.beside import beside
+from vademecum.ingest.process import Beside, Prepared, Swapped
 from vademecum.ingest.written_summary import writer_of, written_summary
 from vademecum.profiles.profile import Profile, load_profile
 from vademecum.store import collections, documents, embeddings, jobs, ledger, lexical
@@ -60,11 +61,16 @@ class _Batch:
     """Documents of one collection on their way through the stages."""
 
     embedder: Embedder | None
+    profile: Profile
     recipe: str
     work: list[tuple[Job, Prepared]] = field(default_factory=list)
     space: SpaceId | None = None
     known: dict[bytes, Vector] = field(default_factory=dict)
     made: dict[bytes, Vector] = field(default_factory=dict)
+    serving: str | None = None
+    """The embedder that the collection is searched by, where it moves to another one."""
+    beside: Beside | None = None
+    """What is new, for that one."""
 
     @property
     def jobs(self) -> list[Job]:
@@ -162,6 +168,7 @@ class Worker:
             if self._stopped is None:
                 try:
                     await self._embed(batch)
+                    await self._embed_beside(batch)
                     await to_store.put(batch)
                 except CostCapReached as error:
                     self._stopped = error  # what is paid for is still stored, the rest waits
@@ -222,7 +229,9 @@ class Worker:
         first = group[0][1]
         profile = load_profile(first.profile, first.declaration)
         embedder = self.embedder(first.embedder)
-        batch = _Batch(embedder=embedder, recipe=process.recipe(profile, embedder))
+        batch = _Batch(embedder=embedder, profile=profile, recipe=process.recipe(profile, embedder))
+        if first.serving_embedder != first.embedder:
+            batch.serving = first.serving_embedder
         cards = await asyncio.gather(*(self._card(document, profile) for _, document in group))
         for (job, document), card in zip(group, cards, strict=True):
             try:
@@ -295,6 +304,19 @@ class Worker:
                     batch.work.remove((job, prepared))
                     await self._fail(job, error)
 
+    async def _embed_beside(self, batch: _Batch) -> None:
+        """While the collection moves to another model, its present one misses nothing new."""
+        try:
+            serving = self._open_embedder(batch.serving) if batch.serving else None
+            if serving is not None:
+                batch.beside = await beside(
+                    self._database, serving, batch.profile, batch.prepared, self._notice_once
+                )
+        except CostCapReached:
+            raise
+        except VadeError as error:  # it cannot be searched by that model either
+            self._notice_once(str(error))
+
     async def _store(self, batch: _Batch) -> None:
         if batch.embedder is not None:
             await self._step(batch, _embedded)
@@ -325,6 +347,7 @@ class Worker:
                 space=batch.space,
                 lexicon=self._lexicon,
                 recipe=batch.recipe,
+                also=batch.beside,
             )
 
     async def _step(

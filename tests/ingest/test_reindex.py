@@ -92,7 +92,7 @@ async def test_searches_go_on_while_everything_is_embedded_again(
             if await first_hit(reader, text) == f"{name}.md":
                 wanted[text] = f"{name}.md"
         assert len(wanted) > 10
-        work = asyncio.create_task(indexed.reindex("docs", embedder=embedder))
+        work = asyncio.create_task(indexed.reindex("docs", embedder=embedder, unchecked=True))
         searched = await search_until(reader, work, wanted)
         report = await work
 
@@ -118,7 +118,7 @@ async def test_vectors_of_the_same_model_are_really_renewed(indexed: App) -> Non
 
 
 async def test_what_the_collection_left_is_purged(indexed: App) -> None:
-    await indexed.reindex("docs", embedder="fake:better")
+    await indexed.reindex("docs", embedder="fake:better", unchecked=True)
 
     assert await one(indexed, "SELECT count(*) FROM embeddings_1") == [(0,)]
     assert await one(indexed, "SELECT count(*) FROM embeddings_2") == [(140,)]
@@ -132,7 +132,7 @@ async def test_the_old_model_serves_as_long_as_a_document_lacks_new_vectors(
     said: list[str] = []
 
     report = await indexed.reindex(
-        "docs", embedder="fake:better", listener=Listener(notice=said.append)
+        "docs", embedder="fake:better", unchecked=True, listener=Listener(notice=said.append)
     )
 
     assert [failure.path for failure in report.failed] == ["animal7.md"]
@@ -151,7 +151,7 @@ async def test_a_model_that_cannot_be_had_changes_nothing(
     before = await one(indexed, "SELECT id, recipe, updated_at FROM crawled_documents ORDER BY id")
 
     with pytest.raises(ModelUnavailable):
-        await indexed.reindex("docs", embedder="fake:better")
+        await indexed.reindex("docs", embedder="fake:better", unchecked=True)
     with pytest.raises(BadSetting):
         await indexed.reindex("docs", embedder="psychic:one")
 
@@ -207,7 +207,9 @@ async def test_chunks_keep_the_vectors_they_are_searched_by_whatever_the_new_mod
         assert len(chunks) > 3
         embedders["fake:letters"].poison = "poison"
 
-        await app.reindex("docs", embedder="fake:letters")  # held up by one document
+        await app.reindex(
+            "docs", embedder="fake:letters", unchecked=True
+        )  # held up by one document
 
         assert await one(app, "SELECT id FROM document_chunks ORDER BY id") == chunks
         assert vectors == await one(

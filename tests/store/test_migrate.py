@@ -148,6 +148,7 @@ async def test_what_belongs_to_a_document_goes_with_it(database: Database) -> No
         "memory_passages -> users",
         "memory_versions -> users",
         "mirror_changes -> mirrors",
+        "moves -> collections",
         "processing_queue -> crawled_documents",
         "projection_jobs -> projections",
         "relations -> entities",  # its start

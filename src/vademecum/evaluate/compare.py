@@ -15,6 +15,9 @@ from vademecum.evaluate.metrics import Estimate, Measures, Met, bootstrap, first
 from vademecum.evaluate.pipeline import METRICS
 from vademecum.evaluate.saved import SavedEvaluation
 
+LEAST_GAIN = -0.01
+"""A mean nDCG@10 that is worse by more than this is worse."""
+
 Ranks = Callable[[Question], Sequence[Met] | None]
 """At which ranks a side meets what a question expects; None where it was not asked that."""
 

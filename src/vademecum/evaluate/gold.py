@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, overload
+from typing import Any, Literal, overload
 
 from vademecum.errors import BadGold, BadInput
 from vademecum.search.pipeline import check
@@ -104,6 +104,15 @@ def fields(question: Question) -> dict[str, object]:
         "query": question.query,
         "expect": [{key: part for key, part in one.items() if part is not None} for one in expect],
     }
+
+
+def question_of(fields: Mapping[str, Any]) -> Question:
+    """The question that `fields` was made of."""
+    return Question(
+        id=fields["id"],
+        query=fields["query"],
+        expect=tuple(Expectation(**one) for one in fields["expect"]),
+    )
 
 
 class _LineError(Exception):

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from vademecum.errors import BadInput
-from vademecum.evaluate.gold import Expectation, Question, fields
+from vademecum.evaluate.gold import Question, fields, question_of
 from vademecum.evaluate.metrics import Met
 from vademecum.evaluate.pipeline import Evaluation
 
@@ -54,14 +54,7 @@ def read_saved(path: Path) -> SavedEvaluation | None:
         return None
     try:
         rows = value["questions"]
-        questions = [
-            Question(
-                id=row["id"],
-                query=row["query"],
-                expect=tuple(Expectation(**one) for one in row["expect"]),
-            )
-            for row in rows
-        ]
+        questions = [question_of(row) for row in rows]
         modes = {
             mode: [
                 [

@@ -71,6 +71,16 @@ class Prepared:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Beside:
+    """Documents in the windows of another embedder than the one that makes their chunks, and its
+    vectors of them, by digest."""
+
+    space: SpaceId
+    prepared: Sequence[Prepared]
+    vectors: dict[bytes, Vector]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Swapped:
     """What a swap did."""
 
@@ -136,24 +146,20 @@ def prepare(
             topic=profile.topic(chunk.text),
             keywords=keywords(chunk.text),
         )
-        texts = []
+        made: tuple[Window, ...] = ()
         if max_tokens is not None:
-            texts = windows(
+            made = windows_of(
                 header(document, chunk, fields, profile),
                 chunk.text,
                 tokenizer=tokenizer,
                 limit=max_tokens,
-                overlap=WINDOW_OVERLAP,
                 tokens=chunk.token_count if reading is tokenizer else None,
             )
         prepared.append(
             PreparedChunk(
                 chunk=chunk,
                 fields=fields,
-                windows=tuple(
-                    Window(text=text, digest=hashlib.sha256(text.encode()).digest())
-                    for text in texts
-                ),
+                windows=made,
                 postings=Postings(
                     chunk_id=chunk.id,
                     document_id=document.id,
@@ -163,6 +169,16 @@ def prepare(
             )
         )
     return Prepared(document=document, chunks=tuple(prepared), card=card, facets=facets)
+
+
+def windows_of(
+    header: str, text: str, *, tokenizer: Tokenizer, limit: int, tokens: int | None = None
+) -> tuple[Window, ...]:
+    """What is embedded of a chunk; `tokens` is its number of them, where that is known."""
+    texts = windows(
+        header, text, tokenizer=tokenizer, limit=limit, overlap=WINDOW_OVERLAP, tokens=tokens
+    )
+    return tuple(Window(text=one, digest=hashlib.sha256(one.encode()).digest()) for one in texts)
 
 
 def card_of(document: StoredDocument, profile: Profile) -> DocumentCard:
@@ -255,9 +271,10 @@ async def swap(
     space: SpaceId | None,
     lexicon: Lexicon,
     recipe: str,
+    also: Beside | None = None,
 ) -> Swapped:
     """Replace the chunks of documents of one collection by their new ones, all in one transaction
-    with the end of their jobs.
+    with the end of their jobs. `also` are vectors of them in another space.
 
     A document that was changed or deleted since it was taken up is left alone, and its job is
     given back.
@@ -278,6 +295,9 @@ async def swap(
         await chunks.upsert(connection, [(row.chunk, row.fields) for row in rows])
         if space is not None:
             await _write_vectors(connection, space, rows, old, known, made)
+        if also is not None:
+            beside = [c for d in also.prepared if d.document.id in current for c in d.chunks]
+            await _write_vectors(connection, also.space, beside, old, also.vectors, {})
         await lexical.insert(connection, collection, [row.postings for row in rows], term_ids)
         await documents.mark_processed(
             connection,

@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from statistics import fmean, median
 
+from vademecum.evaluate.compare import LEAST_GAIN
 from vademecum.evaluate.gold import Expectation, Question
 from vademecum.evaluate.metrics import first_met, measure
 from vademecum.evaluate.pipeline import results
@@ -21,8 +22,6 @@ from vademecum.vectors.pgvector import PgvectorIndex
 TOP = 10
 """Chunks of each answer that are compared."""
 LEAST_RECALL = 0.95
-LEAST_GAIN = -0.01
-"""A nDCG@10 that is worse by more than this is worse."""
 
 Search = Callable[[Query, Nearest | None], Awaitable[Sequence[Hit]]]
 

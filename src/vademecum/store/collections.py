@@ -117,8 +117,14 @@ async def use_embedder(connection: Connection, collection: CollectionId, embedde
     )
 
 
+async def stay(connection: Connection, collection: CollectionId) -> None:
+    """Embed documents with the present embedder again, and not with another one."""
+    await connection.execute(SQL["stay_with_embedder"], {"collection": collection})
+
+
 async def settle_spaces(connection: Connection) -> None:
-    """Let collections be searched in the space that all of their documents are embedded in now."""
+    """Let collections be searched in the space that all of their documents are embedded in now,
+    where a move to it was accepted."""
     await connection.execute(SQL["settle_spaces"])
 
 

@@ -26,12 +26,15 @@ SELECT * FROM made;
 -- name: settle_spaces
 -- A collection is searched in a space once every document that can be found is embedded in it. One
 -- that cannot be processed does not hold up the others, unless the old vectors still serve it: on
--- the way to another model. A recipe ends with the key of its space.
+-- the way to another model, which also has to be accepted. A recipe ends with the key of its space.
 UPDATE collections c
    SET space_id = s.id, embedder = coalesce(c.next_embedder, c.embedder), next_embedder = NULL,
        updated_at = now()
   FROM embedding_spaces s
  WHERE (c.space_id IS DISTINCT FROM s.id OR c.next_embedder IS NOT NULL)
+   AND NOT (c.next_embedder IS NOT NULL
+            AND EXISTS (SELECT FROM moves m
+                         WHERE m.collection_id = c.id AND m.state <> 'accepted'))
    AND EXISTS (SELECT FROM crawled_documents d
                 WHERE d.collection_id = c.id AND right(d.recipe, length(s.key)) = s.key)
    AND NOT EXISTS (SELECT FROM crawled_documents d
@@ -51,6 +54,9 @@ UPDATE collections c
   FROM (SELECT %(embedder)s <> 'none' AND EXISTS (
                    SELECT FROM document_chunks k WHERE k.collection_id = %(collection)s) AS later) n
  WHERE c.id = %(collection)s;
+
+-- name: stay_with_embedder
+UPDATE collections SET next_embedder = NULL, updated_at = now() WHERE id = %(collection)s;
 
 -- name: collections_left
 -- Collections that are not searched in a space, and of which no document is embedded for it.

@@ -26,6 +26,10 @@ COMMANDS = {
     "runs": ("runs", "Ingestion runs: list, show, start, cancel, resume."),
     "rebuild": ("rebuild", "Make the chunks of a collection again."),
     "reindex": ("rebuild", "Purge and embed everything again while searches go on."),
+    "move": (
+        "move",
+        "A collection on its way to another embedder: show, accept, abandon.",
+    ),
     "promote": ("mirror", "Search a collection in another vector store."),
     "index": ("mirror", "Verify, rebuild and drop vector indexes."),
     "delete": ("state", "Delete a collection and all that is in it."),
