@@ -6,10 +6,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from fastembed_model import make_model
 from ollama_server import OllamaServer
 from openai_server import KEY, OpenAIServer
 from vademecum.errors import BadInput
 from vademecum.inference.embedder import Embedder
+from vademecum.inference.fastembed import FastembedEmbedder
 from vademecum.inference.local import LocalEmbedder
 from vademecum.inference.ollama import OllamaEmbedder
 from vademecum.inference.openai import OpenAIEmbedder
@@ -17,16 +19,30 @@ from vademecum.inference.openai import OpenAIEmbedder
 Make = Callable[[], Embedder]
 
 
+@pytest.fixture(scope="module")
+def hub_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_model(tmp_path_factory.mktemp("hub") / "all-MiniLM-L6-v2")
+
+
 @pytest.fixture(
-    params=["local", "ollama", "ollama-unknown", "openai-small", "openai-large-256", "compatible"]
+    params=[
+        "local",
+        "fastembed",
+        "ollama",
+        "ollama-unknown",
+        "openai-small",
+        "openai-large-256",
+        "compatible",
+    ]
 )
-def make(request: pytest.FixtureRequest, home: Path) -> Iterator[Make]:
+def make(request: pytest.FixtureRequest, home: Path, hub_model: Path) -> Iterator[Make]:
     """Makes the embedder, each time from nothing."""
     ollama, openai = OllamaServer(), OpenAIServer()
     unknown = OllamaServer(model="bge-m3", dimensions=8)
     compatible = OpenAIServer(served="BAAI/bge-m3")
     makers: dict[str, Make] = {
         "local": lambda: LocalEmbedder(home=home, threads=1),
+        "fastembed": lambda: FastembedEmbedder(str(hub_model), home=home, threads=1),
         "ollama": lambda: OllamaEmbedder("nomic-embed-text", url=ollama.url),
         "ollama-unknown": lambda: OllamaEmbedder("bge-m3", url=unknown.url),
         "openai-small": lambda: OpenAIEmbedder("text-embedding-3-small", url=openai.base, key=KEY),

@@ -387,7 +387,7 @@ async def test_another_model_is_followed_into_a_place_of_its_own(
     promoted: App, qdrant: QdrantServer
 ) -> None:
     old = await place_of(promoted)
-    await promoted.reindex("docs", embedder="fake:others")
+    await promoted.reindex("docs", embedder="fake:others", unchecked=True)
     await promoted.mirrors.feed()
     [state] = await promoted.mirrors.states("docs")
     assert (state.state, state.waiting) == ("serving", 0)

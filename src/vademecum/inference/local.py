@@ -8,7 +8,6 @@ texts beside it, and from 30 tokens on a batch is hardly faster.
 
 import asyncio
 import os
-import re
 import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -23,6 +22,7 @@ from vademecum.errors import BadInput
 from vademecum.inference.embedder import EmbeddingSpace
 from vademecum.inference.graph import DIGEST, DIMENSIONS, POSITIONS, open_session
 from vademecum.inference.weights import MODEL, WeightFiles, find_weights, read_vocabulary
+from vademecum.inference.words import encodable
 from vademecum.types import Vector
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class LocalTokenizer:
         self._tokenizer = _wordpiece(read_vocabulary(files))
 
     def offsets(self, text: str) -> list[tuple[int, int]]:
-        encoding = self._tokenizer.encode(_encodable(text), add_special_tokens=False)
+        encoding = self._tokenizer.encode(encodable(text), add_special_tokens=False)
         return list(encoding.offsets)
 
     def counts(self, texts: Sequence[str]) -> list[int]:
@@ -51,7 +51,7 @@ class LocalTokenizer:
     def ids(self, texts: Sequence[str]) -> list[list[int]]:
         """Token ids of each text, no special tokens."""
         encodings = self._tokenizer.encode_batch_fast(
-            [_encodable(text) for text in texts], add_special_tokens=False
+            [encodable(text) for text in texts], add_special_tokens=False
         )
         return [encoding.ids for encoding in encodings]
 
@@ -197,11 +197,3 @@ def _wordpiece(vocabulary: dict[str, int]) -> "tokenizers.Tokenizer":
     tokenizer.normalizer = normalizers.BertNormalizer(lowercase=True)
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     return tokenizer
-
-
-_SURROGATE = re.compile("[\ud800-\udfff]")
-
-
-def _encodable(text: str) -> str:
-    # Half of a surrogate pair cannot be encoded; the replacement keeps every offset.
-    return text if text.isascii() else _SURROGATE.sub("\ufffd", text)

@@ -8,7 +8,15 @@ from vademecum.inference.embedder import Embedder
 from vademecum.inference.weights import MODEL
 from vademecum.settings import OLLAMA_URL, OPENAI_URL
 
-KNOWN = (f"local:{MODEL}", "local:/path/to/folder", "ollama:MODEL", "openai:MODEL", "none")
+KNOWN = (
+    f"local:{MODEL}",
+    "local:/path/to/folder",
+    "ollama:MODEL",
+    "openai:MODEL",
+    "fastembed:MODEL",
+    "fastembed:/path/to/folder",
+    "none",
+)
 
 
 def open_embedder(
@@ -36,6 +44,10 @@ def open_embedder(
         from vademecum.inference.openai import OpenAIEmbedder
 
         return OpenAIEmbedder(model, url=openai_url, key=openai_key, cap=max_cost)
+    if provider == "fastembed" and model:
+        from vademecum.inference.fastembed import FastembedEmbedder
+
+        return FastembedEmbedder(model, home=home, threads=threads)
     folder = Path(model).expanduser()
     if provider != "local" or not (model == MODEL or folder.is_absolute()):
         raise BadSetting(

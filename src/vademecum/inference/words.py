@@ -1,4 +1,4 @@
-"""Counting tokens where no embedding model is there to do it."""
+"""Counting tokens where no embedding model is there to do it, and what tokenizers can take."""
 
 import re
 from collections.abc import Sequence
@@ -18,3 +18,12 @@ class WordTokenizer:
 
     def counts(self, texts: Sequence[str]) -> list[int]:
         return [len(_PIECE.findall(text)) for text in texts]
+
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+def encodable(text: str) -> str:
+    """The text with U+FFFD for each half of a surrogate pair, which no tokenizer takes; every
+    offset stays."""
+    return text if text.isascii() else _SURROGATE.sub("\ufffd", text)
