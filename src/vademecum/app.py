@@ -40,7 +40,9 @@ from vademecum.evaluate.pipeline import MODES, RERANKED, Evaluation
 from vademecum.evaluate.propose import Proposal
 from vademecum.graph.content import Content
 from vademecum.graph.facade import Graph
+from vademecum.graph.fetching import Sources
 from vademecum.graph.link import CodeLinks
+from vademecum.graph.writing import EXTERNAL
 from vademecum.inference.embedder import Embedder
 from vademecum.inference.open import open_embedder
 from vademecum.inference.words import WordTokenizer
@@ -197,9 +199,19 @@ class App:
             search=self._documents_for_graph,
             content=Content(settings.home / "external_knowledge"),
             fetch=self.cache.read_now,
+            again=lambda document: self.sources.again(document),
+            clean=lambda: self.sources.clean(),
             others={} if self._neo4j is None else {"neo4j": self._neo4j.ask},
         )
         self.moves = Moves(database, collection=self.collection, embedder=self.embedder)
+        self.sources = Sources(
+            database,
+            web=self.cache.outside,
+            home=settings.home,
+            content=self.graph.content,
+            external=self.graph.external,
+            embed=self._embed_external,
+        )
         self.mirrors = MirrorCalls(
             database,
             settings,
@@ -805,6 +817,9 @@ class App:
             return False
         left = await self.open_jobs(target.name)
         return not (left.pending or left.processing)
+
+    async def _embed_external(self) -> bool:
+        return await self._make_searchable(await self._collection_for(EXTERNAL, "external"))
 
     async def _documents_for_graph(self, query: Query) -> list[Hit]:
         return (await self.search(query)).results

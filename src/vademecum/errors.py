@@ -19,6 +19,7 @@
     ├── UnreadableSource      one file or page, by name         exit 1
     │   ├── FetchRefused
     │   ├── HostBusy
+    │   ├── BadStatus
     │   └── NotCacheable
     ├── ModelUnavailable      no embedder on this machine       exit 1
     │   ├── EmbedderUnreachable   its server is away
@@ -42,7 +43,7 @@
 The docstring says what happened, attributes hold the facts, `hint` says what to do next.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 
 class VadeError(Exception):
@@ -211,6 +212,16 @@ class HostBusy(UnreadableSource):
             return
         when = "" if retry_after is None else f", and asks to wait {retry_after:.0f} s"
         super().__init__(source, f"it answered {status}{when}")
+
+
+class BadStatus(UnreadableSource):
+    """The server answered with a status of failure; `body` is the beginning of what it said."""
+
+    def __init__(
+        self, source: str, status: int, reason: str, headers: Mapping[str, str], body: bytes
+    ) -> None:
+        self.status, self.headers, self.body = status, headers, body
+        super().__init__(source, reason)
 
 
 class NotCacheable(UnreadableSource):

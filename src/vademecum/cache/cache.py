@@ -11,6 +11,7 @@ from pathlib import Path
 from vademecum.access import require_all
 from vademecum.cache import check, events, fetched, pages, queue, reading
 from vademecum.cache.check import REVALIDATE_SECONDS
+from vademecum.cache.outside import Outside
 from vademecum.cache.refresh import RefreshReport, refresh
 from vademecum.cache.report import Report, report
 from vademecum.cache.rules import Rule
@@ -42,6 +43,11 @@ class Cache:
             collection_for=collection_for,
             searchable_embedder=searchable_embedder,
         )
+
+    @property
+    def outside(self) -> Outside:
+        """Its manners and rules, for knowledge that is kept elsewhere."""
+        return Outside(self.state)
 
     def trial(self, project: str, rule: Rule) -> "Cache":
         """The same cache with one more rule, whose project keeps its pages to itself; nothing of

@@ -51,9 +51,14 @@ class Politeness:
         try:
             yield
         except HostBusy as error:
-            wait = BUSY_SECONDS if error.retry_after is None else error.retry_after
-            async with self._database.connection() as connection:
-                await cache.host_busy(connection, host, wait)
+            await self.leave_alone(
+                url, BUSY_SECONDS if error.retry_after is None else error.retry_after
+            )
             raise
         finally:
             self._next[host] = time.monotonic() + self._pause
+
+    async def leave_alone(self, url: str, seconds: float) -> None:
+        """Ask nothing of a host for so long."""
+        async with self._database.connection() as connection:
+            await cache.host_busy(connection, host_of(url), seconds)

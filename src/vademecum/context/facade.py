@@ -118,7 +118,7 @@ class ContextCalls:
             raise BadInput("the query is empty")
         names = list(dict.fromkeys([query.strip().rstrip("()"), *outside.names_in(query)]))
         apis = await outside.known_apis(self._graph, names, project)
-        return [outside.of_api(one, now=self._now()) for one in apis][:limit]
+        return await outside.of_apis(self._graph, apis[:limit], now=self._now())
 
     async def solve(
         self, error: str, solution: str, *, project: str, agent: str = "", source: str = ""
@@ -267,11 +267,12 @@ class ContextCalls:
             apis = await outside.known_apis(self._graph, [*new, *at_hand], project)
             warned = [api for api in apis if api.deprecated_in]
             chosen = warned[:1] + [api for api in apis if api.name in new and api not in warned[:1]]
-            items += [outside.of_api(api, now=now) for api in chosen[:1]]
+            told = await outside.of_apis(self._graph, chosen[:MAX_OUTSIDE], now=now)
+            items += told[:1]
             text = failure.pattern if failure else task
             for one in await self._graph.relevant(text, limit=MAX_OUTSIDE):
                 items.append(outside.of_document(one.document, one.passage, now=now))
-            items += [outside.of_api(api, now=now) for api in chosen[1:]]
+            items += told[1:]
         except VadeError as error:
             notices.append(f"graph: {error}")
         unique = {item.id: item for item in items}

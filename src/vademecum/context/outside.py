@@ -10,6 +10,8 @@ from vademecum.graph.code import CodeFile
 from vademecum.graph.facade import Graph
 from vademecum.graph.nodes import APIReference, CodeExample, ExternalDoc, Node
 from vademecum.graph.sources import SOURCES
+from vademecum.graph.versions import order
+from vademecum.types import EntityId
 
 MAX_NAMES = 40
 """Names of a task and a file that are looked up."""
@@ -47,11 +49,14 @@ def names_of(file: CodeFile) -> list[str]:
 
 
 async def known_apis(graph: Graph, names: Sequence[str], project: str) -> list[APIReference]:
-    """The references of names, the newest version of each, in the order of the names."""
+    """The references of names, the best of each, in the order of the names.
+
+    What was read of an installed package goes before what its pages say, then the newest version.
+    """
     found: dict[str, APIReference] = {}
     for one in await graph.find(APIReference, list(names), project=project):
         other = found.get(one.name)
-        if other is None or _newer(one, other):
+        if other is None or _better(one, other):
             found[one.name] = one
     return [found[name] for name in names if name in found]
 
@@ -69,8 +74,18 @@ async def uses(graph: Graph, apis: Sequence[APIReference], project: str) -> dict
     return used
 
 
-def of_api(api: APIReference, *, now: datetime) -> Outside:
-    """An API reference as an agent is told of it."""
+async def of_apis(graph: Graph, apis: Sequence[APIReference], *, now: datetime) -> list[Outside]:
+    """API references as an agent is told of them, with the documents that they are from."""
+    ids = [UUID(api.source_doc_id) for api in apis if api.source_doc_id]
+    documents = await graph.get(ids) if ids else {}
+    found = []
+    for api in apis:
+        document = documents.get(EntityId(UUID(api.source_doc_id))) if api.source_doc_id else None
+        found.append(_of_api(api, document if isinstance(document, ExternalDoc) else None, now))
+    return found
+
+
+def _of_api(api: APIReference, document: ExternalDoc | None, now: datetime) -> Outside:
     warning = ""
     if api.deprecated_in:
         until = f", to be removed in {api.removed_in}" if api.removed_in else ""
@@ -81,10 +96,10 @@ def of_api(api: APIReference, *, now: datetime) -> Outside:
         title=api.name,
         text="\n".join(line for line in lines if line),
         example=api.example_code,
-        source=SOURCES["environment"].title if api.package else "",
+        source=SOURCES[document.source if document else "environment"].title,
         version=f"{api.package} {api.version}".strip(),
-        age_days=None,
-        url="",
+        age_days=max(0, (now - document.last_updated).days) if document else None,
+        url=document.source_url if document else "",
         warning=warning,
     )
 
@@ -122,7 +137,8 @@ def of_document(document: ExternalDoc, passage: str, *, now: datetime) -> Outsid
     )
 
 
-def _newer(one: APIReference, other: APIReference) -> bool:
-    from vademecum.graph.versions import order
+def _better(one: APIReference, other: APIReference) -> bool:
+    def rank(api: APIReference) -> tuple[bool, str]:
+        return (not api.source_doc_id, order(api.version, api.ecosystem) or "")
 
-    return (order(one.version, one.ecosystem) or "") > (order(other.version, other.ecosystem) or "")
+    return rank(one) > rank(other)

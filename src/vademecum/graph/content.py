@@ -1,6 +1,7 @@
 """Whole texts of documents, as files of their owner only; the database holds what is searched."""
 
 import os
+import tempfile
 from collections.abc import Collection
 from contextlib import suppress
 from pathlib import Path
@@ -27,17 +28,7 @@ class Content:
 
     def write(self, number: UUID, text: str) -> None:
         """Whole or not at all: a reader never sees half of it."""
-        path = self.path(number)
-        for folder in (self.folder, path.parent):
-            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        part = path.with_suffix(f".{os.getpid()}.part")
-        try:
-            descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-            with os.fdopen(descriptor, "w", encoding="utf-8", errors="replace") as file:
-                file.write(text)
-            part.replace(path)
-        finally:
-            part.unlink(missing_ok=True)
+        write_private(self.path(number), text.encode("utf-8", "replace"))
 
     def unused(self, *, before: float) -> list[EntityId]:
         """Documents whose file was neither written nor read since a time, in seconds."""
@@ -52,3 +43,22 @@ class Content:
     def remove(self, ids: Collection[UUID]) -> None:
         for number in ids:
             self.path(number).unlink(missing_ok=True)
+
+
+def write_private(path: Path, data: bytes) -> None:
+    """A file that only its owner reads, in folders that only he enters; whole or not at all."""
+    missing = []
+    folder = path.parent
+    while not folder.exists():
+        missing.append(folder)
+        folder = folder.parent
+    for folder in reversed(missing):
+        folder.mkdir(mode=0o700, exist_ok=True)
+    descriptor, part = tempfile.mkstemp(dir=path.parent, suffix=".part")  # 0600
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+        os.replace(part, path)
+    finally:
+        with suppress(FileNotFoundError):
+            os.unlink(part)

@@ -14,7 +14,7 @@ from vademecum.graph.describe import Described
 from vademecum.graph.learning import Scored
 from vademecum.graph.nodes import KINDS, ExternalDoc, KnowledgeUsage, Node, kind_named
 from vademecum.graph.queries import prepare
-from vademecum.graph.refresh import Fetch, Refresher, RefreshReport
+from vademecum.graph.refresh import Again, Fetch, Refresher, RefreshReport
 from vademecum.graph.relations import KNOWLEDGE, Relation
 from vademecum.graph.upkeep import MOST_REFRESHED, Analysis, Maintenance
 from vademecum.graph.versions import Ecosystem
@@ -62,23 +62,28 @@ class Graph:
         search: Callable[[Query], Awaitable[list[Hit]]],
         content: Content,
         fetch: Fetch,
+        again: Again,
+        clean: Callable[[], Awaitable[int]],
         others: Mapping[str, Ask] | None = None,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
-        """`collection_for` makes a collection of a profile, `fetch` reads a page, `others` are
-        further stores that answer named queries, `now` is the clock."""
+        """`collection_for` makes a collection of a profile, `fetch` reads a page, `again` reads a
+        document by its adapter, `clean` removes old replies, `others` are further stores that
+        answer named queries, `now` is the clock."""
         self._database = database
         self._collection_for = collection_for
         self._search = search
         self._others = dict(others or {})
         self._now = now
         self._upkeep_looked = -UPKEEP_LOOK
+        self._clean = clean
         self.content = content
         self._refresher = Refresher(
             database=database,
             content=content,
             fetch=fetch,
-            external=self._external,
+            again=again,
+            external=self.external,
             now=lambda: self._now(),
         )
 
@@ -119,13 +124,14 @@ class Graph:
     ) -> StatementReport:
         external = None
         if any(isinstance(node, ExternalDoc) for node in statement.nodes):
-            external = await self._external()
+            external = await self.external()
         async with self._database.transaction() as connection:
             if used is not None:
                 await learning.count(connection, *used)
             return await writing.write(connection, statement, external=external, now=self._now)
 
-    async def _external(self) -> CollectionId:
+    async def external(self) -> CollectionId:
+        """The collection in which documents are searched."""
         return (await self._collection_for(EXTERNAL, "external")).id
 
     async def retract(
@@ -237,7 +243,8 @@ class Graph:
             refreshed=await self.refresh(progress=progress),
             content_removed=await upkeep.clean_content(
                 self._database, self.content, now=self._now()
-            ),
+            )
+            + await self._clean(),
         )
         await upkeep.note(self._database, "daily_maintenance", found)
         return found

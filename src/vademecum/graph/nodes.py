@@ -262,6 +262,9 @@ class Framework(Node):
     """`fastapi`, as its ecosystem names it."""
     ecosystem: Ecosystem = "pypi"
     version: str = ""
+    released: datetime | None = None
+    withdrawn: str = ""
+    """`Yanked: …`, or `Deprecated: …`, as its registry says."""
 
     @property
     def name(self) -> str:

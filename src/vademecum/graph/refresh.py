@@ -6,7 +6,6 @@ stale and valued --fetch--> the same: its date moves
 """
 
 import asyncio
-import re
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -14,9 +13,12 @@ from datetime import datetime, timedelta
 from vademecum.errors import UnreadableSource
 from vademecum.graph import learning, sources, writing
 from vademecum.graph.content import Content
+from vademecum.graph.found import Taken, take
 from vademecum.graph.nodes import APIReference, ExternalDoc
 from vademecum.graph.page_notices import PageNotice, notices
 from vademecum.graph.relations import Relation
+from vademecum.graph.sources.adapter import FoundDocument
+from vademecum.graph.summary import beginning
 from vademecum.graph.writing import Statement
 from vademecum.store import graph as rows
 from vademecum.store import knowledge, rests_on
@@ -30,11 +32,12 @@ RECENTLY = timedelta(days=7)
 AGAIN = timedelta(hours=20)
 """A fetch that failed is not tried again before, so that a daily run tries once a day."""
 AT_ONCE = 4
-SUMMARY = 500
-"""Characters of a summary, at most: the design document's limit."""
 
 Fetch = Callable[[str], Awaitable[Document]]
 """An address to what it says now. Raises UnreadableSource."""
+Again = Callable[[ExternalDoc], Awaitable[tuple[str, FoundDocument] | None]]
+"""A document as the adapter that states it has it now; None where none does. Raises
+UnreadableSource."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -53,6 +56,7 @@ class Refresher:
     database: Database
     content: Content
     fetch: Fetch
+    again: Again
     external: Callable[[], Awaitable[CollectionId]]
     now: Callable[[], datetime]
 
@@ -94,6 +98,10 @@ class Refresher:
         self, doc: ExternalDoc, external: CollectionId | None, report: RefreshReport
     ) -> None:
         try:
+            again = await self.again(doc)
+            if again is not None:
+                await self._restate(*again, external, report)
+                return
             found = await self.fetch(doc.source_url)
         except UnreadableSource as error:
             reason = error.reason
@@ -120,6 +128,28 @@ class Refresher:
         )
         report.updated += 1
 
+    async def _restate(
+        self,
+        source: str,
+        found: FoundDocument,
+        external: CollectionId | None,
+        report: RefreshReport,
+    ) -> None:
+        """The whole statement anew: what was read in the document may have changed with it."""
+        assert external is not None
+        await asyncio.to_thread(self.content.write, found.document.id, found.text)
+
+        async def write() -> Taken:
+            async with self.database.transaction() as connection:
+                return await take(connection, source, found, external=external, now=self.now)
+
+        taken = await self.database.retry(write)
+        report.deprecated += taken.deprecated
+        if taken.change == "unchanged":
+            report.unchanged += 1
+        else:
+            report.updated += 1
+
     async def _failed(self, doc: ExternalDoc, reason: str) -> None:
         async with self.database.connection() as connection:
             await knowledge.note_change(connection, doc.id, doc.title, "fetch_failed", reason)
@@ -144,7 +174,11 @@ class Refresher:
             connection, [doc.id], [""], kinds=["DOCUMENTED_IN"], outgoing=False
         )
         ids = {relation.start_id for relation in documented}
-        apis = [APIReference.of(row.properties) for row in await rows.by_id(connection, ids, [""])]
+        apis = [
+            APIReference.of(row.properties)
+            for row in await rows.by_id(connection, ids, [""])
+            if row.kind == "APIReference"
+        ]
         found = notices(text, apis)
         await self._look_again(connection, doc, {each.sentence for each in found})
         fresh = [each for each in found if _tells_more(each)]
@@ -198,15 +232,6 @@ class Refresher:
                 external=None,
                 now=self.now,
             )
-
-
-def beginning(text: str) -> str:
-    """The first words of running text, up to 500 characters."""
-    paragraphs = (" ".join(part.split()) for part in re.split(r"\n\s*\n", text))
-    prose = " ".join(
-        part for part in paragraphs if part and not part.startswith(("#", "```", "|", "!", "<"))
-    )
-    return prose if len(prose) <= SUMMARY else prose[: SUMMARY - 1].rsplit(" ", 1)[0] + "…"
 
 
 def _tells_more(notice: PageNotice) -> bool:

@@ -38,7 +38,10 @@ RELATIONS: dict[str, tuple[Ends, tuple[str, ...]]] = {
     "SIMILAR_TO": (((CodeExample,), CODE), LINE),
     "DEFINED_IN": (((Function,), (CodeFile,)), ()),
     # Knowledge among itself.
-    "DOCUMENTED_IN": (((APIReference,), (ExternalDoc,)), ()),
+    "DOCUMENTED_IN": (
+        ((APIReference, BestPractice, CodeExample), (ExternalDoc,)),
+        ("section", "evidence"),
+    ),
     "REFERENCES": (((BestPractice,), (APIReference,)), ()),
     "DEMONSTRATES": (((CodeExample,), (APIReference,)), ()),
     "IMPLEMENTS": (((CodeExample,), (BestPractice,)), ()),

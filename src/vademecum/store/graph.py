@@ -231,6 +231,17 @@ async def counts(
     return found, dict(await relations.fetchall())
 
 
+async def stated_by(
+    connection: Connection, ids: Collection[EntityId]
+) -> dict[EntityId, list[tuple[str, str]]]:
+    """Who states nodes that all projects share: sources, each with its key."""
+    cursor = await connection.execute(SQL["stated_by"], {"ids": list(ids)})
+    found: dict[EntityId, list[tuple[str, str]]] = {}
+    for number, source, key in await cursor.fetchall():
+        found.setdefault(EntityId(number), []).append((source, key))
+    return found
+
+
 # --- inside ---------------------------------------------------------------------------------
 
 

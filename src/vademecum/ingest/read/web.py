@@ -4,7 +4,7 @@ import asyncio
 import ipaddress
 import socket
 import zlib
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -12,7 +12,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 from urllib.parse import urljoin, urlsplit
 
-from vademecum.errors import FetchRefused, HostBusy, UnreadableSource
+from vademecum.errors import BadStatus, FetchRefused, HostBusy, UnreadableSource
 from vademecum.ingest.read.formats import FORMATS, extension_of, too_large
 
 if TYPE_CHECKING:
@@ -25,7 +25,9 @@ Resolver = Callable[[str, int], Awaitable[list[str]]]
 
 MAX_REDIRECTS = 5
 _CONNECT_SECONDS = 10.0
-_READABLE = {
+_ERROR_BYTES = 4096
+"""Of the body of a failure: what programs are told of it stands at its beginning."""
+READABLE = {
     "application/json",
     "application/pdf",
     "application/x-pdf",
@@ -74,6 +76,21 @@ class Validators:
         return {name: value for name, value in asked.items() if value}
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """What kind of answer is asked for; another one is refused."""
+
+    accept: str = (
+        "text/markdown, text/html;q=0.9, text/plain;q=0.8, application/pdf;q=0.7,"
+        " application/json;q=0.6, */*;q=0.1"
+    )
+    types: Collection[str] = frozenset(READABLE)
+    """Content types; a document's vague one is taken by the name of its file."""
+
+
+DOCUMENT = Wanted()
+
+
 async def resolve(host: str, port: int) -> list[str]:
     """The addresses of a host, as the system knows them."""
     found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
@@ -88,16 +105,19 @@ async def fetch(
     timeout: float = 30.0,  # noqa: ASYNC109 - the limit of the whole fetch, redirects included
     resolver: Resolver = resolve,
     validators: Validators = Validators(),
+    wanted: Wanted = DOCUMENT,
 ) -> Page:
     """The page at `url`, through at most five redirects, each checked like the first.
 
     With `validators` the page may come back as `unchanged`. Raises FetchRefused for an address
     that is never fetched, UnreadableSource for a page that cannot be had: an error status, too
-    large, too slow, not a document; HostBusy when the server asks to come again later.
+    large, too slow, not what was wanted; HostBusy when the server asks to come again later.
     """
     try:
         async with asyncio.timeout(timeout):
-            return await _follow(url, max_bytes, _Guard(allow_private, resolver), validators)
+            return await _follow(
+                url, max_bytes, _Guard(allow_private, resolver), validators, wanted
+            )
     except TimeoutError as error:
         raise UnreadableSource(url, f"it did not answer within {timeout:g} s") from error
 
@@ -110,7 +130,9 @@ def _tls() -> "ssl.SSLContext":
     return httpx.create_ssl_context()  # SSL_CERT_FILE counts: many a company has its own
 
 
-async def _follow(url: str, max_bytes: int, guard: "_Guard", validators: Validators) -> Page:
+async def _follow(
+    url: str, max_bytes: int, guard: "_Guard", validators: Validators, wanted: Wanted
+) -> Page:
     from importlib.metadata import version
 
     import httpx
@@ -122,8 +144,7 @@ async def _follow(url: str, max_bytes: int, guard: "_Guard", validators: Validat
         ),
         headers={
             "User-Agent": f"vademecum/{version('vademecum')} (document cache for agents)",
-            "Accept": "text/markdown, text/html;q=0.9, text/plain;q=0.8, application/pdf;q=0.7,"
-            " application/json;q=0.6, */*;q=0.1",
+            "Accept": wanted.accept,
             "Accept-Encoding": "gzip, br",
         }
         | validators.headers,
@@ -142,7 +163,7 @@ async def _follow(url: str, max_bytes: int, guard: "_Guard", validators: Validat
                     url = urljoin(url, response.headers["location"])
                     client.cookies.clear()
                     continue
-                return replace(await _read(response, url, max_bytes), hops=tuple(hops))
+                return replace(await _read(response, url, max_bytes, wanted), hops=tuple(hops))
             except httpx.HTTPError as error:
                 raise UnreadableSource(url, _network_reason(error)) from error
             finally:
@@ -249,7 +270,7 @@ def _embedded(ip: ipaddress.IPv6Address) -> ipaddress.IPv4Address | None:
     return None
 
 
-async def _read(response: "httpx.Response", url: str, max_bytes: int) -> Page:
+async def _read(response: "httpx.Response", url: str, max_bytes: int, wanted: Wanted) -> Page:
     page = Page(
         url=url,
         content_type=response.headers.get("content-type", ""),
@@ -265,9 +286,10 @@ async def _read(response: "httpx.Response", url: str, max_bytes: int) -> Page:
     if response.status_code in (429, 503):
         raise HostBusy(url, response.status_code, retry_after(response.headers.get("retry-after")))
     if response.status_code != 200:
-        phrase = response.reason_phrase
-        raise UnreadableSource(url, f"it answered {response.status_code} {phrase}".rstrip())
-    _check_content_type(page.content_type, url)
+        reason = f"it answered {response.status_code} {response.reason_phrase}".rstrip()
+        body = await _beginning(response, url)
+        raise BadStatus(url, response.status_code, reason, page.headers, body)
+    _check_content_type(page.content_type, url, wanted)
     declared = response.headers.get("content-length", "")
     if declared.isdecimal() and int(declared) > max_bytes:
         raise UnreadableSource(url, too_large(int(declared), max_bytes))
@@ -292,9 +314,24 @@ def retry_after(value: str | None, *, most: float = 24 * 3600.0) -> float | None
     return min(max(wait, 0.0), most)
 
 
-def _check_content_type(content_type: str, url: str) -> None:
+async def _beginning(response: "httpx.Response", url: str) -> bytes:
+    """The beginning of the body of a failure; what cannot be read of it does not matter."""
+    import httpx
+
+    body = bytearray()
+    try:
+        async for piece in _decompressed(response, url, _ERROR_BYTES):
+            body += piece
+            if len(body) >= _ERROR_BYTES:
+                break
+    except (UnreadableSource, httpx.HTTPError):
+        pass
+    return bytes(body[:_ERROR_BYTES])
+
+
+def _check_content_type(content_type: str, url: str, wanted: Wanted) -> None:
     kind = content_type.partition(";")[0].strip().lower()
-    if kind in _READABLE or (kind in _VAGUE and (extension_of(url) in FORMATS or not kind)):
+    if kind in wanted.types or (kind in _VAGUE and (extension_of(url) in FORMATS or not kind)):
         return
     raise UnreadableSource(url, f"it is not a document ({kind or 'no content type'})")
 

@@ -110,3 +110,10 @@ SELECT kind, count(*) FROM entities WHERE project = ANY (%(projects)s::text[])
 -- name: count_relations
 SELECT r.kind, count(*) FROM relations r JOIN graph_statements s ON s.id = r.statement_id
  WHERE s.project = ANY (%(projects)s::text[]) GROUP BY r.kind ORDER BY r.kind;
+
+-- name: stated_by
+-- Which sources state nodes that all projects share, and under which keys.
+SELECT e.entity_id, s.source, s.key
+  FROM stated_entities e JOIN graph_statements s ON s.id = e.statement_id
+ WHERE e.entity_id = ANY (%(ids)s::uuid[]) AND s.project = ''
+ ORDER BY e.entity_id, s.source, s.key;

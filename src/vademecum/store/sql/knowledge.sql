@@ -76,7 +76,8 @@ SELECT entity_id, name, change, detail, changed_at FROM knowledge_changes
 
 -- name: stale_documents
 -- Older than its source's tier allows; and used more than most, or lately; and not tried lately.
--- Only pages: what is read from the environment is read again there.
+-- Only pages: what is read from the environment is read again there. What stands where another
+-- version does by now cannot be had again.
 SELECT k.entity_id
   FROM knowledge_scores k
   JOIN entities e ON e.id = k.entity_id AND e.properties ->> 'source_url' ~ '^https?://'
@@ -90,6 +91,9 @@ SELECT k.entity_id
    AND NOT EXISTS (SELECT FROM knowledge_changes c
                     WHERE c.entity_id = k.entity_id AND c.change = 'fetch_failed'
                       AND c.changed_at > %(failed_after)s)
+   AND NOT EXISTS (SELECT FROM relations r JOIN entities n ON n.id = r.start_id
+                    WHERE r.end_id = k.entity_id AND r.kind = 'SUPERSEDES'
+                      AND n.properties ->> 'source_url' = e.properties ->> 'source_url')
  ORDER BY k.access_count DESC, k.entity_id LIMIT %(limit)s;
 
 -- name: most_used

@@ -36,6 +36,7 @@ COMMANDS = {
     "memory": ("memory", "What is remembered of a user."),
     "spend": ("spend", "Show what language models were used for, and what it cost."),
     "graph": ("graph", "Documents, APIs, code, and how they relate."),
+    "fetch": ("fetch", "Fetch what sources outside know, into the graph."),
     "link": ("link", "Tie a project's code to the documentation of what it uses."),
     "note": ("note", "What is known about a project: notes of agents and people."),
     "context": ("context", "What an agent should know for a task."),
