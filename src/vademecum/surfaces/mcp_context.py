@@ -46,16 +46,18 @@ def add_tools(server: MCPServer, opened: Opened) -> None:
     @server.tool(meta=SIZED)
     @told
     async def find_api(name: str, project: str = "") -> CallToolResult:
-        """The exact API of an installed library: signature, version, deprecation, example.
+        """The exact API of a library: signature, version, deprecation, example, source.
 
-        name: qualified as it is imported, such as `httpx.Client.get`. Only libraries of projects
-        that were linked are known.
+        name: qualified as it is imported, such as `httpx.Client.get`. Known are libraries of
+        projects that were linked, and what was fetched from documentation.
         """
         app = await opened()
         found = await app.context.find_api(name, project=project)
         value: dict[str, object] = {"apis": [_fields(one) for one in found]}
         if not found:
-            value["next"] = "Qualify the name fully, or have `vade link DIR` run for the project."
+            value["next"] = (
+                "Qualify the name fully, or have `vade link DIR` or `vade fetch api NAME` run."
+            )
         lines = [f"- `{one.title}` ({one.version}) {one.warning}\n  {one.text}" for one in found]
         return result(value, "\n".join(lines) or "No such API is known.")
 
@@ -136,6 +138,8 @@ def _fields(one: Outside) -> dict[str, object]:
         "id": str(one.id),
         "api": one.title,
         "version": one.version,
+        "source": one.source,
+        "url": one.url,
         "text": one.text,
         "warning": one.warning,
         "example": one.example[:1500],
