@@ -86,7 +86,7 @@ async def of_apis(graph: Graph, apis: Sequence[APIReference], *, now: datetime) 
 
 
 def _of_api(api: APIReference, document: ExternalDoc | None, now: datetime) -> Outside:
-    warning = ""
+    warning = api.deprecation
     if api.deprecated_in:
         until = f", to be removed in {api.removed_in}" if api.removed_in else ""
         warning = f"deprecated in {api.deprecated_in}{until}: {api.deprecation}"
@@ -96,7 +96,7 @@ def _of_api(api: APIReference, document: ExternalDoc | None, now: datetime) -> O
         title=api.name,
         text="\n".join(line for line in lines if line),
         example=api.example_code,
-        source=SOURCES[document.source if document else "environment"].title,
+        source=title_of(document.source if document else "environment"),
         version=f"{api.package} {api.version}".strip(),
         age_days=max(0, (now - document.last_updated).days) if document else None,
         url=document.source_url if document else "",
@@ -113,7 +113,7 @@ def of_solution(node: Node, *, warning: str) -> Outside:
         title=node.name,
         text=next((text for name in said if (text := getattr(node, name, ""))), ""),
         example=getattr(node, "code" if example else "example_code", ""),
-        source=getattr(node, "source", ""),
+        source=title_of(getattr(node, "source", "")),
         version=getattr(node, "works_with_version" if example else "version", ""),
         age_days=None,
         url=getattr(node, "source_url", ""),
@@ -123,18 +123,22 @@ def of_solution(node: Node, *, warning: str) -> Outside:
 
 def of_document(document: ExternalDoc, passage: str, *, now: datetime) -> Outside:
     """A document as an agent is told of it."""
-    kind = SOURCES.get(document.source)
     return Outside(
         id=document.id,
         title=document.title,
         text=document.summary or passage,
         example="",
-        source=kind.title if kind else document.source,
+        source=title_of(document.source),
         version=document.version,
         age_days=max(0, (now - document.last_updated).days),
         url=document.source_url,
         warning="",
     )
+
+
+def title_of(source: str) -> str:
+    """What a source is called."""
+    return SOURCES[source].title if source in SOURCES else source
 
 
 def _better(one: APIReference, other: APIReference) -> bool:

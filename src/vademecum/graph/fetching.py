@@ -17,16 +17,30 @@ from vademecum.graph.found import Change, Taken, take
 from vademecum.graph.nodes import APIReference, BestPractice, CodeExample, ExternalDoc
 from vademecum.graph.sources import REFRESH, SOURCES
 from vademecum.graph.sources.adapter import FRESH, Adapter, Found, FoundDocument, Subject
+from vademecum.graph.sources.github import GitHub
+from vademecum.graph.sources.mdn import MDN
+from vademecum.graph.sources.microsoft_learn import MicrosoftLearn
 from vademecum.graph.sources.npm import Npm
 from vademecum.graph.sources.places import Places, load_places
 from vademecum.graph.sources.pypi import PyPI
 from vademecum.graph.sources.replies import Replies, Web
 from vademecum.graph.sources.sphinx import Sphinx
+from vademecum.graph.sources.stack_exchange import StackExchange
+from vademecum.graph.sources.tutorials import TutorialSites
 from vademecum.store import graph as rows
 from vademecum.store.db import Database
 from vademecum.types import CollectionId, EntityId
 
-ADAPTERS: tuple[Callable[[Places], Adapter], ...] = (Sphinx, PyPI, Npm)
+ADAPTERS: tuple[Callable[[Places], Adapter], ...] = (
+    Sphinx,
+    MDN,
+    MicrosoftLearn,
+    PyPI,
+    Npm,
+    StackExchange,
+    GitHub,
+    TutorialSites,
+)
 """In the order in which what they found is told."""
 UNUSED = timedelta(days=90)
 """Replies not fetched for so long are removed by the daily maintenance."""

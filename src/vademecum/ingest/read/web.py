@@ -283,8 +283,9 @@ async def _read(response: "httpx.Response", url: str, max_bytes: int, wanted: Wa
     asked = response.request.headers
     if response.status_code == 304 and ("if-none-match" in asked or "if-modified-since" in asked):
         return replace(page, unchanged=True)
-    if response.status_code in (429, 503):
-        raise HostBusy(url, response.status_code, retry_after(response.headers.get("retry-after")))
+    patience = _patience(page.headers)
+    if response.status_code in (429, 503) or (response.status_code == 403 and patience is not None):
+        raise HostBusy(url, response.status_code, patience)
     if response.status_code != 200:
         reason = f"it answered {response.status_code} {response.reason_phrase}".rstrip()
         body = await _beginning(response, url)
@@ -299,6 +300,17 @@ async def _read(response: "httpx.Response", url: str, max_bytes: int, wanted: Wa
         if len(data) > max_bytes:
             raise UnreadableSource(url, too_large(len(data), max_bytes))
     return replace(page, data=bytes(data), fetched_at=datetime.now(UTC))
+
+
+def _patience(headers: Mapping[str, str]) -> float | None:
+    """Seconds that a server asks for: by Retry-After, or until its quota begins anew (GitHub says
+    so by X-RateLimit-Reset, in seconds since 1970)."""
+    asked = retry_after(headers.get("retry-after"))
+    reset = headers.get("x-ratelimit-reset", "")
+    if asked is None and headers.get("x-ratelimit-remaining") == "0" and reset.isdecimal():
+        left = int(reset) - datetime.now(UTC).timestamp()
+        return min(max(left, 1.0), 24 * 3600.0)
+    return asked
 
 
 def retry_after(value: str | None, *, most: float = 24 * 3600.0) -> float | None:

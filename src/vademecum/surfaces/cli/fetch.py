@@ -31,6 +31,8 @@ Examples:
   vade fetch api requests.get
   vade fetch package requests==2.31.0
   vade fetch package left-pad --language javascript
+  vade fetch error traceback.txt --package requests
+  vade fetch topic "retries with asyncio"
 
 What is fresh is taken as it was kept; else the source's API is asked, then its page; what is old is
 used, and said to be, where nobody answers. Private addresses are refused and hosts have their
@@ -41,7 +43,7 @@ def fetch_command() -> None:
     """Fetch what sources outside know, into the graph."""
 
 
-@fetch_command.command("sources")
+@fetch_command.command("sources", short_help="List the sources and what holds for each.")
 @options
 def sources(settings: Settings, as_json: bool) -> None:
     """List the sources: what each is asked for, its tier, trust, freshness and filter."""
@@ -65,6 +67,7 @@ def sources(settings: Settings, as_json: bool) -> None:
 
 @fetch_command.command(
     "api",
+    short_help="The reference of an API.",
     epilog="""
 \b
 Examples:
@@ -113,6 +116,7 @@ def api(
 
 @fetch_command.command(
     "package",
+    short_help="A package's versions, readme and changelog.",
     epilog="""
 \b
 Examples:
@@ -133,6 +137,90 @@ def package(
 
     name, version = _with_version(name.strip(), language.lower())
     subject = Subject(kind="package", name=name, language=language.lower(), version=version)
+    _tell(run(settings, _work(subject, only, as_json)), as_json)
+
+
+@fetch_command.command(
+    "error",
+    short_help="What solved an error elsewhere.",
+    epilog="""
+\b
+Examples:
+  vade fetch error traceback.txt
+  pytest 2>&1 | vade fetch error - --package requests
+  vade fetch error traceback.txt --repository psf/requests --from github
+
+What is found solves the error from then on: `vade context TASK --error FILE` tells it.
+""",
+)
+@click.argument("file", type=click.File())
+@click.option("--package", default="", metavar="NAME", help="Whose repository is asked, too.")
+@click.option("--repository", default="", metavar="OWNER/NAME", help="On GitHub.")
+@_FROM
+@options
+def error(
+    settings: Settings,
+    as_json: bool,
+    file: Any,
+    package: str,
+    repository: str,
+    only: tuple[str, ...],
+) -> None:
+    """Fetch what solved an error: accepted answers, and issues that maintainers answered.
+
+    FILE holds a traceback; - is stdin.
+    """
+    from vademecum.context.errors import read_failure
+    from vademecum.errors import BadInput
+    from vademecum.graph.sources.adapter import Subject
+
+    try:
+        failure = read_failure(file.read())
+    except UnicodeDecodeError:
+        raise BadInput(f"{file.name} is not text in UTF-8", hint="Name another file.") from None
+    if failure is None:
+        raise BadInput(
+            "the error shows no exception that could be known again",
+            hint="Give the traceback, or its last line such as `ValueError: …`.",
+        )
+    subject = Subject(
+        kind="error",
+        name=failure.pattern,
+        language=failure.language,
+        package=package,
+        repository=repository,
+    )
+    _tell(run(settings, _work(subject, only, as_json)), as_json)
+
+
+@fetch_command.command(
+    "topic",
+    short_help="Documentation and tutorials about a topic.",
+    epilog="""
+\b
+Examples:
+  vade fetch topic "retries with asyncio"
+  vade fetch topic "css grid" --language css
+  vade fetch topic "managed identity" --language azure
+""",
+)
+@click.argument("text")
+@_LANGUAGE
+@click.option("--repository", default="", metavar="OWNER/NAME", help="On GitHub.")
+@_FROM
+@options
+def topic(
+    settings: Settings,
+    as_json: bool,
+    text: str,
+    language: str,
+    repository: str,
+    only: tuple[str, ...],
+) -> None:
+    """Fetch documents about a topic: documentation, tutorials, answers and issues."""
+    from vademecum.graph.sources.adapter import Subject
+
+    subject = Subject(kind="topic", name=text, language=language.lower(), repository=repository)
     _tell(run(settings, _work(subject, only, as_json)), as_json)
 
 
