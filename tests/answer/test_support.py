@@ -31,6 +31,7 @@ UNSUPPORTED = {
     "a name": "The cache keeps up to 10000 entries in Redis.",
     "an acronym": "To skip the checks of SSH, set `--no-verify`.",
     "who acts": "Clients keep up to 10000 entries in the cache.",
+    "another word in one place": "Version v1.6.3 cannot print the old format, but v1.6.4 can.",
     "other words": "The cache compresses all of its entries with a fast algorithm.",
     "denied": "The Proxy must not be restarted before it counts.",
     "affirmed": "Entries expire by themselves.",

@@ -1,4 +1,4 @@
-"""Projection and refresh killed at random moments: done again, nothing is lost or half."""
+"""Projection, refresh and linking killed at random moments: done again, nothing is lost or half."""
 
 import asyncio
 import os
@@ -13,9 +13,11 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TypeVar
 
+import psycopg
 import pytest
 
 from cache.site import Site, send
+from graph.environments import install, project
 from graph.graph_things import CODE, FILE, FUNCTION, KNOWN, SHARED, doc
 from vademecum.app import App
 from vademecum.graph.nodes import ExternalDoc
@@ -156,3 +158,70 @@ def _content(node: ExternalDoc) -> Callable[[App], Awaitable[str | None]]:
         return app.graph.content.read(node.id)
 
     return read
+
+
+def test_killed_linking_goes_on_where_it_was(
+    settings: Settings, tmp_path: Path, chance: random.Random
+) -> None:
+    """Each file is whole or not linked, and in the end the graph is that of an undisturbed run."""
+    settings = replace(settings, embedder="none")
+    environment = {
+        **{key: value for key, value in os.environ.items() if not key.startswith("VADE_")},
+        "VADE_HOME": str(settings.home),
+        "VADE_DATABASE_URL": str(settings.database_url),
+        "VADE_EMBEDDER": "none",
+    }
+    library = {"lib/__init__.py": "".join(f"def f{n}(): ...\n" for n in range(200))}
+    install(tmp_path / "shop" / ".venv", "lib", "1.0", library)
+    calls = "".join(f"def g{n}():\n    lib.f{n}()\n" for n in range(40))
+    files = {f"part{n}.py": f"import lib\n\n{calls}" for n in range(150)}
+    root = project(tmp_path / "shop", files)
+
+    async def links(app: App, name: str) -> dict[str, int]:
+        """How many calls each linked file has."""
+        digests = await app.graph.digests("link", project=name)
+        counts = {}
+        for path in digests:
+            rows = await app.graph.query("neighbourhood", project=name, path=path, limit=1000)
+            counts[path] = sum(row["relation"] == "USED_IN" for row in rows)
+        return counts
+
+    def kill_while_it_links() -> bool:
+        """Once it has linked more than before. Whether it was still at work."""
+        with psycopg.connect(str(settings.database_url), autocommit=True) as connection:
+
+            def linked() -> int:
+                [(count,)] = connection.execute(
+                    "SELECT count(*) FROM graph_statements WHERE source = 'link'"
+                ).fetchall()
+                return int(count)
+
+            before = linked()
+            process = subprocess.Popen(
+                [COMMAND, "link", root], env=environment, stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+            )  # fmt: skip
+            while process.poll() is None and linked() == before:
+                time.sleep(0.01)
+            time.sleep(chance.uniform(0, 0.1))
+            at_work = process.poll() is None
+            process.send_signal(signal.SIGKILL)
+            process.wait(timeout=60)
+        return at_work
+
+    at_work = 0
+    for _ in range(KILLS):
+        at_work += kill_while_it_links()
+        assert set(run(settings, lambda app: links(app, "shop")).values()) <= {40}
+    (root / "part0.py").unlink()  # also in a run that is killed and gone on with
+    (root / "part1.py").write_text("import lib\n\nlib.f0()\n")
+    kill_while_it_links()
+    done = run(settings, lambda app: app.code.link(root))
+    assert done.files == len(files) - 1
+    run(settings, lambda app: app.code.link(root, project="undisturbed"))
+    linked = run(settings, lambda app: links(app, "shop"))
+    assert linked == run(settings, lambda app: links(app, "undisturbed"))
+    assert linked["part1.py"] == 1
+    counts = run(settings, lambda app: app.graph.counts(project="shop"))
+    assert counts == run(settings, lambda app: app.graph.counts(project="undisturbed"))
+    assert at_work, "no run was killed while it was at work"

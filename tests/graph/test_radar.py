@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -214,7 +215,8 @@ def test_a_lock_that_differs_and_a_package_that_is_missing_are_told(
 ) -> None:
     report = scan({"main.py": "import lib, elsewhere\n", "requirements.txt": "lib==1.9\n"})
     assert report.notices == [
-        "lib: requirements.txt has 1.9, installed is 2.1, which was looked at",
+        "lib: requirements.txt has 1.9, installed is 2.1, which was looked at;"
+        " --fetch looks at the locked one",
         "not installed, not looked at: elsewhere",
     ]
 
@@ -281,3 +283,116 @@ def test_the_command(
     assert vade("radar", root, "--fail-on", "removed").returncode == 0
     assert vade("radar", tmp_path / "nowhere").returncode == 2
     assert vade("radar", root, "--sarif", tmp_path / "no" / "folder").returncode == 2
+
+
+# --- what is locked ---------------------------------------------------------------------------
+
+LOCK = {
+    "lockfileVersion": 3,
+    "packages": {
+        "": {"name": "app"},
+        "node_modules/request": {
+            "version": "2.88.2",
+            "deprecated": "request is no more.",
+        },
+        "node_modules/@scope/thing": {"version": "1.0.0", "deprecated": "Use @scope/other."},
+        "node_modules/fine": {"version": "1.0.0"},
+        "node_modules/har-validator": {"version": "5.1.5", "deprecated": "no longer supported"},
+    },
+}
+
+
+def test_deprecated_packages_of_npm_are_found_where_they_are_imported(tmp_path: Path) -> None:
+    root = project(
+        tmp_path,
+        {
+            "a.js": "const request = require('request');\nimport fine from 'fine';\n",
+            "b.ts": "import { x } from '@scope/thing/lib';\nimport own from './request';\n",
+            "package-lock.json": json.dumps(LOCK),
+        },
+    )
+    report = radar(root, home=None)  # and there is no Python to have an environment
+    assert [(f.file, f.line, f.rule, f.api, f.version, f.sentence) for f in report.findings] == [
+        (
+            "a.js",
+            1,
+            "deprecated",
+            "request",
+            "2.88.2",
+            "request is no more.",
+        ),
+        ("b.ts", 1, "deprecated", "@scope/thing", "1.0.0", "Use @scope/other."),
+    ]
+    assert report.findings[0].evidence == "package-lock.json"
+    assert report.notices == [
+        "har-validator 5.1.5 is deprecated, and other packages use it: no longer supported"
+    ]
+    log = sarif(report.findings, root_uri="file:///x/")
+    schema = json.loads((Path(__file__).parent / "sarif-schema-2.1.0.json").read_text())
+    jsonschema.validate(log, schema)
+
+
+def wheel(folder: Path, name: str, version: str, files: dict[str, str]) -> None:
+    """A built package, as an index has it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    info = f"{name}-{version}.dist-info"
+    members = files | {
+        f"{info}/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n",
+        f"{info}/WHEEL": "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+    }
+    record = "".join(f"{path},,\n" for path in members) + f"{info}/RECORD,,\n"
+    with zipfile.ZipFile(folder / f"{name}-{version}-py3-none-any.whl", "w") as archive:
+        for path, text in {**members, f"{info}/RECORD": record}.items():
+            archive.writestr(path, text)
+
+
+OLD = {"pylib/__init__.py": "def get(): ...\ndef post(): ...\n"}
+NEW = {
+    "pylib/__init__.py": "import warnings\n\ndef get():\n"
+    "    warnings.warn('get is deprecated since 2.0, use fetch', DeprecationWarning)\n",
+}
+
+
+@pytest.fixture
+def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The only index that installers look at."""
+    folder = tmp_path / "index"
+    for variable in ("UV_FIND_LINKS", "PIP_FIND_LINKS"):
+        monkeypatch.setenv(variable, str(folder))
+    monkeypatch.setenv("UV_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    return folder
+
+
+def test_a_locked_version_that_is_not_installed_is_fetched_and_read(
+    tmp_path: Path, index: Path
+) -> None:
+    wheel(index, "pylib", "2.0", NEW)
+    root = project(
+        tmp_path / "p",
+        {"a.py": "import pylib\n\npylib.get()\npylib.post()\n", "requirements.txt": "pylib==2.0\n"},
+    )
+    found = radar(root, home=tmp_path / "home", fetch=True)  # there is no environment at all
+    assert [(one.line, one.rule, one.version) for one in found.findings] == [
+        (3, "deprecated", "2.0"),
+        (4, "removed", "2.0"),
+    ]
+    assert found.notices == []
+    # An installed version that is not the locked one is not what will run.
+    install(root / ".venv", "pylib", "1.0", OLD)
+    before = radar(root, home=tmp_path / "home")
+    assert before.findings == []
+    assert "--fetch looks at the locked one" in before.notices[0]
+    (index / "pylib-2.0-py3-none-any.whl").unlink()  # it is fetched once
+    assert radar(root, home=tmp_path / "home", fetch=True).findings == found.findings
+
+
+def test_what_cannot_be_fetched_is_named(tmp_path: Path, index: Path) -> None:
+    index.mkdir()
+    files = {"a.py": "import pylib\n", "requirements.txt": "pylib==2.0\n"}
+    root = project(tmp_path / "p", files)
+    found = radar(root, home=tmp_path / "home", fetch=True)
+    assert found.findings == []
+    assert found.notices[0].startswith("pylib 2.0 could not be fetched: ")
+    assert found.notices[1].startswith("not installed, not looked at: pylib")
+    assert list((tmp_path / "home" / "locked").iterdir()) == []

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from conftest import Vade
+from model_server import KEY, Asked, ModelServer
 
 Write = Callable[[dict[str, str | bytes]], Path]
 
@@ -248,11 +249,44 @@ def test_doctor_proves_the_path_and_leaves_nothing(vade: Vade, tmp_path: Path) -
     done = vade("doctor", "--json", CLAUDE_CONFIG_DIR=str(tmp_path))
     report = parsed(done.stdout)
     assert [check["name"] for check in report["checks"]] == [
-        "database", "model", "write", "search", "answer", "cache", "server", "agent",
+        "database", "model", "language", "reranker", "write", "search", "answer", "cache", "server",
+        "agent",
     ]  # fmt: skip
     assert report["ok"], report
     assert done.returncode == 0
     assert parsed(vade("list", "--json").stdout) == {"collections": []}
+
+
+def test_doctor_asks_the_models_whether_they_answer(vade: Vade, tmp_path: Path) -> None:
+    def reply(asked: Asked) -> str:
+        if asked.schema is None:
+            return "ready"
+        grades = [{"passage": 1, "grade": 1}, {"passage": 2, "grade": 9}]
+        return json.dumps({"grades": grades})
+
+    served = ModelServer(reply=reply)
+    model = {
+        "VADE_MODEL": "openai:gpt-5",
+        "VADE_RERANKER": "openai:gpt-5",
+        "VADE_MODEL_URL": f"{served.url}/v1",
+        "VADE_MODEL_KEY": KEY,
+        "VADE_MODEL_FOR": "answer",
+        "VADE_EMBEDDER": "none",
+        "CLAUDE_CONFIG_DIR": str(tmp_path),
+    }
+
+    def said() -> dict[str, tuple[bool, str]]:
+        checks = parsed(vade("doctor", "--json", **model).stdout)["checks"]
+        return {one["name"]: (one["ok"], one["detail"]) for one in checks}
+
+    found = said()
+    assert found["language"][0], found["language"]
+    assert found["language"][1].startswith("openai:gpt-5 answers in ")
+    assert found["reranker"][1].startswith("openai:gpt-5 reads 2 passages in ")
+    served.close()
+    gone = said()
+    # Answers stand all the same, in the sources' own words: only here it shows.
+    assert (gone["language"][0], gone["reranker"][0], gone["answer"][0]) == (False, False, True)
 
 
 @pytest.mark.parametrize(

@@ -33,6 +33,9 @@ TOOLS = {
     "find_api",
     "save_note",
     "record_outcome",
+    "check_deprecations",
+    "link_code",
+    "query_graph",
 }
 LEVELS = """
 [chunks]

@@ -137,6 +137,11 @@ async def http(settings: Settings, folder: Path) -> AsyncIterator[Ask]:
             )
             assert bare.status_code == 401
             assert (await client.post("/memory/show", json={})).status_code == 422
+            for user, known in ((ALICE, False), (BORIS, True)):
+                asked = {"user": user, "format": "text"}
+                text = (await client.post("/memory/export", json=asked)).text
+                assert text.startswith("User ")
+                assert (SECRET in text) == known
 
 
 @asynccontextmanager

@@ -9,6 +9,7 @@ passes wrongly and what is wrongly refused; the figures are in docs/models.md.
 import re
 from dataclasses import dataclass
 
+from vademecum.answer.replaced import replaced
 from vademecum.answer.sentences import sentence_spans
 from vademecum.search.terms import STOP_WORDS, terms
 
@@ -128,6 +129,9 @@ def objection(sentence: str, passage: Passage) -> str | None:
     here = frozenset(terms(_plain(" ".join(window)))) | held
     if opposite := next((w for w in words - here if _OPPOSITES.get(w) in here), None):
         return f"the source says the opposite of {opposite!r}"
+    nearest = max(places, key=lambda one: _likeness(words, one), default="")
+    if swap := replaced(sentence, nearest, here):
+        return f"the source says {swap[1]!r} where it says {swap[0]!r}"
     return _contradiction(sentence, words, places, window, passage.headings)
 
 

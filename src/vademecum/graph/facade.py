@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from typing import Any, TypeVar
 from uuid import UUID
 
+from vademecum.access import require_all
 from vademecum.errors import BadInput, UnknownCollection
 from vademecum.graph import describe, learning, relevant, upkeep, writing
 from vademecum.graph.content import Content
@@ -107,6 +108,7 @@ class Graph:
         relations are mentioned by themselves. Without `replace` what was said before stays.
         All or nothing, and the same again changes nothing. Raises BadInput.
         """
+        require_all("write")
         statement = Statement(
             source=source,
             key=key,
@@ -138,6 +140,7 @@ class Graph:
         self, source: str, keys: Collection[str] | None = None, *, project: str = ""
     ) -> int:
         """Take back what a source said, under these keys or all; how many rows went."""
+        require_all("write")
 
         async def write() -> int:
             gone = 0
@@ -171,6 +174,7 @@ class Graph:
         `use` names the use: told again, a later outcome replaces the earlier one and nothing is
         counted twice. Raises BadInput.
         """
+        require_all("write")
         node = (await self.get([number], project=project)).get(EntityId(number))
         if node is None:
             raise BadInput(f"there is no knowledge with the id {number}")
@@ -205,12 +209,14 @@ class Graph:
 
     async def rescore(self) -> int:
         """Score every document anew and make the top lists; how many scores changed."""
+        require_all("write")
         return await learning.rescore_all(self._database, now=self._now())
 
     async def changes(
         self, *, number: UUID | None = None, since: datetime | None = None, limit: int = 100
     ) -> list[KnowledgeChange]:
         """What changed of documents outside, the newest first."""
+        require_all("read")
         wanted = None if number is None else EntityId(number)
         async with self._database.connection() as connection:
             return await knowledge.changes(connection, number=wanted, since=since, limit=limit)
@@ -225,6 +231,7 @@ class Graph:
         progress: Callable[[int, int], None] = lambda done, total: None,
     ) -> RefreshReport:
         """Look again at documents that are stale and valued, or at those named."""
+        require_all("write")
         wanted = await self.due(limit=limit) if ids is None else list(ids)
         nodes = (await self.get(wanted)).values()
         docs = [node for node in nodes if isinstance(node, ExternalDoc)]
@@ -232,6 +239,7 @@ class Graph:
 
     async def due(self, *, limit: int = MOST_REFRESHED) -> list[EntityId]:
         """Documents that are stale by the tier of their source, and valued."""
+        require_all("read")
         return await self._refresher.due(limit=limit)
 
     async def maintain(
@@ -251,6 +259,7 @@ class Graph:
 
     async def analyse(self) -> Analysis:
         """The weekly analysis: most used and unused documents, sources, gaps."""
+        require_all("write")
         found = await upkeep.analyse(self._database, now=self._now())
         await upkeep.note(self._database, "weekly_analysis", found)
         return found
@@ -277,6 +286,7 @@ class Graph:
 
         Raises BadInput; ProjectionUnavailable where another store is to answer and does not.
         """
+        require_all("read")
         prepared = prepare(name, parameters)
         if on in self._others:
             return await self._others[on](name, prepared)
@@ -298,6 +308,7 @@ class Graph:
         limit: int = 5,
     ) -> list[RelevantDocument]:
         """Documents that matter for a text, the most relevant first. Raises BadInput."""
+        require_all("read")
         wanted = relevant.query(text, language=language, package=package, category=category)
         try:
             hits = await self._search(wanted)
@@ -369,11 +380,14 @@ class Graph:
 
         Raises BadInput for an unknown kind.
         """
+        require_all("read")
         wanted = list(KINDS) if kind is None else [kind_named(kind).__name__]
         async with self._database.connection() as connection:
             return await describe.describe(connection, name, wanted, _seen_by(project), self._now())
 
     async def counts(self, *, project: str = "") -> GraphCounts:
+        """What the graph holds, by kind."""
+        require_all("read")
         async with self._database.connection() as connection:
             entities, relations = await rows.counts(connection, _seen_by(project))
         return GraphCounts(entities=entities, relations=relations)

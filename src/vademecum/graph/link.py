@@ -4,6 +4,7 @@ Each file is one statement of the graph, so linking can stop anywhere and go on 
 linked stays, what changed is linked anew, what is gone goes.
 """
 
+import asyncio
 import hashlib
 import re
 import time
@@ -92,7 +93,10 @@ class CodeLinks:
         started = time.perf_counter()
         if root.exists() and not root.is_dir():
             raise BadInput(f"{root} is not a folder", hint="Link the folder of the project.")
-        code = read_project(root, progress=lambda done, total: progress("reading", done, total))
+        # Reading is work for a thread: a server answers others meanwhile.
+        code = await asyncio.to_thread(
+            read_project, root, progress=lambda done, total: progress("reading", done, total)
+        )
         name = project or code.root.resolve().name
         found, notices = _environment(code, python)
         libraries = Libraries(found, home=self._home, notice=notice) if found else None
@@ -105,7 +109,9 @@ class CodeLinks:
         calls = imports = unresolved = 0
         stated: set[str] = set()
         for number, file in enumerate(changed, 1):
-            linked = _link_file(file, name, code.hashes[file.path], resolver, references)
+            linked = await asyncio.to_thread(
+                _link_file, file, name, code.hashes[file.path], resolver, references
+            )
             if libraries is not None:
                 await self._state_libraries(libraries, references, stated)
             await self._graph.state(

@@ -5,12 +5,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from vademecum.errors import BadInput
+from vademecum.graph import npm_notices
 from vademecum.graph.libraries import Libraries
 from vademecum.graph.locks import Locked, locked
 from vademecum.graph.project import Project, imported, read_project
 from vademecum.graph.radar import Finding, scan_uses
 from vademecum.graph.resolve import Resolver
 from vademecum.graph.sources import environment
+from vademecum.graph.sources import locked as locked_versions
+from vademecum.graph.sources.environment import Environment
 from vademecum.ingest.read.files import Skipped
 
 
@@ -33,19 +37,34 @@ def radar(
     *,
     home: Path | None,
     python: Path | None = None,
+    fetch: bool = False,
     progress: Callable[[int, int], None] = lambda done, total: None,
     notice: Callable[[str], None] = lambda text: None,
 ) -> RadarReport:
     """The findings of a project. `home` keeps what was read of libraries; None keeps nothing.
 
-    Raises BadInput, UnreadableSource.
+    With `fetch`, locked versions that are not installed are fetched from the package index into
+    `home` and looked at instead of the installed ones. Raises BadInput, UnreadableSource.
     """
     started = time.perf_counter()
     project = read_project(root, progress=progress)
-    libraries = Libraries(environment.find(project.root, python), home=home, notice=notice)
+    pins, notices = locked(project.root)
+    scripts = all(file.language != "python" for file in project.files)
+    try:
+        known = environment.find(project.root, python)
+    except BadInput:
+        if not (scripts or (fetch and pins)) or python is not None:
+            raise
+        known = locked_versions.nothing_installed(project.root)
+    if fetch and home is not None:
+        known, problems = _fetched(project, known, pins, home / "locked", notice)
+        notices += problems
+    libraries = Libraries(known, home=home, notice=notice)
     resolver = Resolver(project.definitions, project.modules, libraries.get)
-    findings = scan_uses(project.files, resolver)
-    pins, failed = locked(project.root)
+    findings = [
+        *scan_uses(project.files, resolver),
+        *npm_notices.scan_imports(project.files, pins),
+    ]
     return RadarReport(
         findings=findings,
         root=str(project.root),
@@ -53,9 +72,31 @@ def radar(
         lines=sum(file.lines for file in project.files),
         packages={name: one.version for name, one in sorted(libraries.used.items())},
         skipped=list(project.skipped),
-        notices=[*failed, *_differences(project, libraries, pins)],
+        notices=[
+            *notices,
+            *_differences(project, libraries, pins),
+            *npm_notices.not_imported(project.files, pins),
+        ],
         seconds=time.perf_counter() - started,
     )
+
+
+def _fetched(
+    project: Project,
+    known: Environment,
+    pins: dict[str, Locked],
+    home: Path,
+    notice: Callable[[str], None],
+) -> tuple[Environment, list[str]]:
+    """The environment as it is locked, and what of it could not be had."""
+    missing = locked_versions.wanted(known, _imported(project), pins)
+    return locked_versions.with_locked(known, missing, home=home, notice=notice)
+
+
+def _imported(project: Project) -> set[str]:
+    """The first parts of imports that lead out of the project's Python code."""
+    python = [file for file in project.files if file.language == "python"]
+    return set(imported(python)) - project.modules
 
 
 def _differences(project: Project, libraries: Libraries, pins: dict[str, Locked]) -> list[str]:
@@ -66,12 +107,11 @@ def _differences(project: Project, libraries: Libraries, pins: dict[str, Locked]
         if pin is not None and library.ecosystem == "python" and pin.version != library.version:
             notices.append(
                 f"{name}: {pin.file} has {pin.version}, installed is {library.version},"
-                " which was looked at"
+                " which was looked at; --fetch looks at the locked one"
             )
-    python = [file for file in project.files if file.language == "python"]
-    missing = {
-        top for top in imported(python) if top not in project.modules and libraries.get(top) is None
-    }
+    missing = {top for top in _imported(project) if libraries.get(top) is None}
     if missing:
-        notices.append(f"not installed, not looked at: {', '.join(sorted(missing))}")
+        locked_ones = locked_versions.wanted(libraries.environment, missing, pins)
+        hint = "; --fetch looks at the locked versions" if locked_ones else ""
+        notices.append(f"not installed, not looked at: {', '.join(sorted(missing))}{hint}")
     return notices

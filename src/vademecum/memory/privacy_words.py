@@ -44,13 +44,46 @@ _INTRODUCED = re.compile(
 )
 """What stands before a name of an ordinary word, in whatever case."""
 _MYSELF = re.compile(r"(?i)\b(?:i'm|i am|je suis|this is|c'est)\s+$")
+_SPEAKS = re.compile(r"\s*(?:,|(?:from|writing|speaking|calling|here|again|qui [ée]cri[st])\b)")
+_CALLED = re.compile(r"(?i)\b(?:called|named|nomm[ée]e?|appel[ée]e?|met|rencontr[ée]e?)\s+$")
+_ENDS = re.compile(r"\s*(?:$|[.,;:!?)])")
+_MAY = re.compile(
+    r"(?i)(?:(?:^|[,;:.!?]\s+)(?:could|can|would|will|should|shall|may|might|did|does)|"
+    r"\b(?:est-ce que|let|have|ask that|laisse[rz]?))\s+$"
+)
+_DOES = re.compile(
+    r"(?i)\s+(?:(?:please|also|still|maybe) )?(?:review|check|look|sign|approve|call|send|ask|help|"
+    r"join|read|confirm|handle|see|take|write|draft|edit|correct|proofread|answer|reply|come|bring|"
+    r"give|tell|explain|attend|cover|meet|validate|verify|forward|phone|email|talk|speak|know|"
+    r"think|want|peut|pourrait|veut|voudrait|doit|va)\b"
+)
+_THAT = re.compile(
+    r"(?i)\b(?:if|that|because|when|since|whether|what|but|as|si|que|quand|parce que|car)\s+$"
+)
+_SAID = re.compile(
+    r"(?i)\s+(?:said|says|asked|asks|wrote|writes|told|tells|wants|wanted|thinks|thought|likes|"
+    r"prefers|dit|disait|demande|veut|pense|pr[ée]f[èe]re)\b"
+)
+_PERSONS = ((_MYSELF, _SPEAKS), (_CALLED, _ENDS), (_MAY, _DOES), (_THAT, _SAID))
+"""Between what and what a bare word is a person, whatever else it may mean."""
 
 
-def _introduced(before: str, text: str, after: str) -> bool:
+def _introduced(before: str, text: str, rest: str) -> bool:
     word = fold(text)
-    if word not in lexicon.ambiguous() or word in lexicon.STARTERS or word in {"me", "i"}:
+    if not _may_be_of_a_name(word):
         return False
-    return bool(_INTRODUCED.search(before) or (_MYSELF.search(before) and after in {",", "from"}))
+    while (more := re.match(r"\s+([^\W\d_]+)", rest)) and _may_be_of_a_name(fold(more[1])):
+        if _SPEAKS.match(rest) or _DOES.match(rest) or _SAID.match(rest):
+            break
+        rest = rest[more.end() :]
+    return bool(
+        _INTRODUCED.search(before)
+        or any(left.search(before) and right.match(rest) for left, right in _PERSONS)
+    )
+
+
+def _may_be_of_a_name(word: str) -> bool:
+    return word in lexicon.ambiguous() and word not in lexicon.STARTERS and word not in {"me", "i"}
 
 
 _IN_FRENCH = frozenset({"à", "au", "aux"})
@@ -96,11 +129,24 @@ def judge(
         if token.start() in operations:
             kind = None
         first = False
-        if kind is None and _introduced(sentence[: token.start()], text, after):
+        if kind is None and _introduced(sentence[: token.start()], text, sentence[token.end() :]):
             kind = "name"
+        if kind is None and fold(text) in lexicon.MONTHS_TOO and _torn_number(tokens[:number]):
+            kind = "date"
         if kind:
             found.append(Violation(kind=kind, start=token.start(), end=token.end()))
     return found
+
+
+def _torn_number(before: list[re.Match[str]]) -> bool:
+    """Whether what stands before is a number in words that a break tore: `vingt-tr ois`."""
+    words = [fold(token.group()) for token in before[-4:]]
+    if "-" not in words[1:]:
+        return False
+    dash = words.index("-", 1)
+    return words[dash - 1] in lexicon.NUMBERS and "".join(words[dash + 1 :]) in (
+        lexicon.NUMBERS | lexicon.ORDINALS
+    )
 
 
 def _kind(

@@ -14,7 +14,7 @@ from mcp_types import CallToolResult
 
 from vademecum import __version__
 from vademecum.errors import VadeError
-from vademecum.surfaces import mcp_context, mcp_memory
+from vademecum.surfaces import mcp_code, mcp_context, mcp_memory
 from vademecum.surfaces.mcp_results import (
     ALWAYS,
     MAX_CHARACTERS,
@@ -81,6 +81,7 @@ def build(opened: Opened, **options: Any) -> MCPServer:
         hybrid: bool = True,
         keyword: str | None = None,
         filters: list[str] | None = None,
+        rerank: bool = False,
         page: int = 1,
     ) -> CallToolResult:
         """Find passages by meaning and by word. Use it before you fetch from the web.
@@ -88,6 +89,7 @@ def build(opened: Opened, **options: Any) -> MCPServer:
         repository: one knowledge base; may be left out where there is only one.
         keyword: only documents that hold these words. hybrid=false searches by words alone.
         filters: facets that must hold, such as "tier<=2" or "level=A2,B1".
+        rerank: read the best again with a model, where one is configured; takes longer.
         page: the next k passages.
         """
         app = await opened()
@@ -102,6 +104,7 @@ def build(opened: Opened, **options: Any) -> MCPServer:
                 limit=k * page,
                 keyword=keyword,
                 filters=tuple(filters or ()),
+                rerank=rerank,
             )
         )
         await ctx.report_progress(1, 1, "done")
@@ -244,6 +247,7 @@ def build(opened: Opened, **options: Any) -> MCPServer:
 
     mcp_memory.add_tools(server, opened)
     mcp_context.add_tools(server, opened)
+    mcp_code.add_tools(server, opened)
 
     @server.resource("vade://{collection}/{+path}", mime_type="text/markdown")
     async def document(collection: str, path: str) -> str:

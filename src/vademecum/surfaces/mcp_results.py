@@ -48,5 +48,17 @@ def result(value: dict[str, object], markdown: str) -> CallToolResult:
     )
 
 
+def within(rows: list[dict[str, object]]) -> list[dict[str, object]]:
+    """The first rows, as many as a result may hold."""
+    shown: list[dict[str, object]] = []
+    left = MAX_CHARACTERS
+    for row in rows:
+        left -= size(row) + 2
+        if left < 0:
+            break
+        shown.append(row)
+    return shown
+
+
 def size(value: object) -> int:
     return len(json.dumps(value, ensure_ascii=False))

@@ -146,7 +146,7 @@ def _of_folder(root: Path, version: str = "") -> Environment | None:
         root=root,
         python=python,
         folders=(*folders, *_from_pth(folders)),
-        stdlib=_stdlib(home, ".".join(python.split(".")[:2])),
+        stdlib=stdlib_of(home, ".".join(python.split(".")[:2])),
     )
 
 
@@ -179,7 +179,8 @@ def _from_pth(folders: list[Path]) -> list[Path]:
     return found
 
 
-def _stdlib(prefix: Path, version: str) -> Path | None:
+def stdlib_of(prefix: Path, version: str) -> Path | None:
+    """The standard library under a prefix, where it is."""
     for folder in (prefix / "lib" / f"python{version}", prefix / "Lib"):
         if (folder / "os.py").is_file():
             return folder

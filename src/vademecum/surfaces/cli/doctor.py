@@ -96,6 +96,8 @@ async def _checks(settings: Settings, *, quiet: bool) -> list[Check]:
             opened = (time.perf_counter() - started) * 1000
             await check("database", lambda: _database(app, opened))
             await check("model", lambda: _model(app))
+            await check("language", lambda: _language(app))
+            await check("reranker", lambda: _reranker(app))
             name = f"doctor-{uuid.uuid4().hex[:12]}"
             try:
                 await check("write", lambda: _write(app, name))
@@ -135,6 +137,41 @@ async def _model(app: "App") -> str:
     await embedder.embed_query(QUESTION)
     took = (time.perf_counter() - started) * 1000
     return f"{embedder.space.model}, {embedder.space.dimensions} numbers, {took:.1f} ms a query"
+
+
+async def _language(app: "App") -> str:
+    """Ask the language model for a word: answers hide its absence behind the sources' own words."""
+    from vademecum.inference.language.model import Message, Prompt
+
+    if app.settings.model is None:
+        return "none is set: answers and summaries are in the sources' own words"
+    model = app.models.named(app.settings.model)
+    started = time.perf_counter()
+    ready = Message(role="user", text="Answer with the one word: ready")
+    said = await model.complete(
+        Prompt(
+            purpose="doctor", system="You are asked for a word.", messages=[ready], max_tokens=200
+        )
+    )
+    took = (time.perf_counter() - started) * 1000
+    if not said.text.strip():
+        raise VadeError(f"{model.name} answered with nothing ({said.stop})")
+    return f"{model.name} answers in {took:.0f} ms"
+
+
+async def _reranker(app: "App") -> str:
+    reranker = app.models.reranker()
+    if reranker is None:
+        return "none is here: the fused order stands"
+    parts = [part.strip() for part in PAGE.split("## Stores")]
+    started = time.perf_counter()
+    scores = await reranker.scores(QUESTION, parts)
+    took = (time.perf_counter() - started) * 1000
+    if scores[1] <= scores[0]:
+        raise VadeError(f"{reranker.name} does not prefer the passage that answers the question")
+    slow = took > app.settings.rerank_ms
+    late = f", more than VADE_RERANK_MS={app.settings.rerank_ms}" if slow else ""
+    return f"{reranker.name} reads 2 passages in {took:.0f} ms{late}"
 
 
 async def _write(app: "App", collection: str) -> str:

@@ -152,8 +152,10 @@ def export(settings: Settings, as_json: bool, user: str, out: Path | None) -> No
     """All that is held about a user, as text, or with --json as JSON."""
     import json
 
+    from vademecum.memory.exported import as_text
+
     held = run(settings, lambda app: app.memory.export(user))
-    text = json.dumps(held, default=str, ensure_ascii=False, indent=2) if as_json else _text(held)
+    text = json.dumps(held, default=str, ensure_ascii=False, indent=2) if as_json else as_text(held)
     if not out:
         click.echo(text)
         return
@@ -220,21 +222,3 @@ def _told(update: Any, as_json: bool) -> None:
         click.echo(f"  {update.notice}", err=True)
     for kind, count in update.dropped.items():
         click.echo(f"  left out: {count} ({kind})", err=True)
-
-
-def _text(held: dict[str, Any]) -> str:
-    parts = [f"User {held['user']}"]
-    for memory in held["memories"]:
-        name = memory["project"] or "general"
-        parts.append(f"# Memory: {name}, version {memory['version']}\n\n{memory['content']}")
-        for one in memory["versions"]:
-            parts.append(
-                f"## Version {one['version']}, {one['created_at']}, {one['reason']}\n\n"
-                f"{one['content']}"
-            )
-    parts.append("# Interactions\n")
-    parts += [
-        f"{entry['created_at']}  {entry['agent'] or '-'}  {entry['outcome']}  {entry['project']}"
-        for entry in held["interactions"]
-    ]
-    return "\n\n".join(parts)

@@ -27,7 +27,8 @@ Examples:
   vade radar . --json | jq '.findings[].file'
 
 The installed packages are read, never imported: decorators, docstrings and warnings that say that
-something is deprecated, and names that are no longer there. Nothing is fetched.
+something is deprecated, and names that are no longer there. Nothing is fetched, unless --fetch is
+given. Packages of npm that the lock file calls deprecated are found where they are imported.
 
 \b
 Exit codes: 0 nothing found, 1 something of --fail-on or graver was found, 2 wrong usage.
@@ -40,6 +41,11 @@ Lines that expect the failure (inside `try`, or after a question for the version
     metavar="PATH",
     type=click.Path(path_type=Path),
     help="The interpreter or environment to read; default: .venv of the project.",
+)
+@click.option(
+    "--fetch",
+    is_flag=True,
+    help="Fetch locked versions that are not installed from the package index, and read those.",
 )
 @click.option(
     "--sarif", metavar="FILE", type=click.Path(path_type=Path), help="Also write SARIF 2.1.0."
@@ -57,6 +63,7 @@ def radar_command(
     as_json: bool,
     path: Path,
     python: Path | None,
+    fetch: bool,
     sarif: Path | None,
     fail_on: str,
 ) -> None:
@@ -75,6 +82,7 @@ def radar_command(
             path,
             home=settings.home / "graph" / "libraries",
             python=python,
+            fetch=fetch,
             progress=lambda done, total: bar.update(max(0, done * 100 // total - bar.pos)),
             notice=lambda text: bar.update(0, text),
         )

@@ -10,6 +10,7 @@ from vademecum.surfaces.http.routes import (
     cache,
     collections,
     events,
+    graph,
     health,
     hooks,
     memory,
@@ -43,6 +44,7 @@ def create_api(app: App | None) -> FastAPI:
         cache,
         memory,
         notes,
+        graph,
         pages,
         hooks,
     ):

@@ -30,6 +30,12 @@ ROUTES: dict[Scope, tuple[str, ...]] = {
         "POST /notes/search",
         "POST /context",
         "GET /stale",
+        "GET /graph/queries",
+        "POST /graph/query",
+        "GET /graph/status",
+        "GET /graph/nodes",
+        "POST /graph/relevant",
+        "GET /graph/changes",
         "POST /apis/find",
     ),
     "write": (
@@ -43,6 +49,9 @@ ROUTES: dict[Scope, tuple[str, ...]] = {
         "POST /notes/confirm",
         "POST /stale/refresh",
         "POST /outcomes",
+        "POST /graph/refresh",
+        "POST /graph/maintain",
+        "POST /graph/analyse",
     ),
     "admin": ("DELETE /collections/{collection}",),
 }

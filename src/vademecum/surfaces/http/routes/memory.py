@@ -7,8 +7,10 @@ from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter
 from pydantic import BaseModel, Field
+from starlette.responses import PlainTextResponse
 
 from vademecum.memory.exchange import MemoryUpdate
+from vademecum.memory.exported import as_text
 from vademecum.memory.facade import MAX_EXCHANGE, Memory
 from vademecum.memory.recall import Recalled
 from vademecum.store.memory import MemoryVersion, Receipt
@@ -65,6 +67,10 @@ class MemorySearch(OfProject):
 class DiffRequest(OfProject):
     old: Annotated[int, Field(ge=0)]
     new: Annotated[int, Field(ge=0)]
+
+
+class ExportRequest(OfUser):
+    format: Literal["json", "text"] = "json"
 
 
 class Prompt(BaseModel):
@@ -155,10 +161,11 @@ async def undo(app: OpenApp, of: OfProject) -> Memory:
     return await app.memory.undo(of.user, project=of.project)
 
 
-@router.post("/export")
-async def export(app: OpenApp, of: OfUser) -> dict[str, Any]:
+@router.post("/export", response_model=dict[str, Any])
+async def export(app: OpenApp, of: ExportRequest) -> dict[str, Any] | PlainTextResponse:
     """All that is held about the user."""
-    return await app.memory.export(of.user)
+    held = await app.memory.export(of.user)
+    return PlainTextResponse(as_text(held) + "\n") if of.format == "text" else held
 
 
 @router.post("/forget")
