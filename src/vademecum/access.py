@@ -12,7 +12,7 @@ from typing import Literal, get_args
 
 from vademecum.errors import NotAllowed, UnknownCollection
 
-Scope = Literal["read", "write", "admin", "memory"]
+Scope = Literal["read", "write", "admin", "memory", "spend"]
 SCOPES: tuple[Scope, ...] = get_args(Scope)
 
 _IMPLIED: dict[Scope, tuple[Scope, ...]] = {
@@ -20,8 +20,10 @@ _IMPLIED: dict[Scope, tuple[Scope, ...]] = {
     "write": ("write", "admin"),
     "admin": ("admin",),
     "memory": ("memory",),
+    "spend": ("spend",),
 }
-"""By what is asked for, the scopes that include it. Naming users goes with no other scope."""
+"""By what is asked for, the scopes that include it. Naming users, and having language models asked,
+which may cost money, go with no other scope."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +36,8 @@ class Access:
     """None: all, those that are made later too."""
     rate: float | None = None
     """Requests a second; None is no limit."""
+    user: str | None = None
+    """The hash of the only user whose memory may be named; None is any."""
 
     def has(self, scope: Scope) -> bool:
         return not self.scopes.isdisjoint(_IMPLIED[scope])
@@ -71,6 +75,20 @@ def require_all(scope: Scope) -> None:
     access = CURRENT.get()
     if not access.has(scope) or access.collections is not None:
         raise NotAllowed(access.name, f"{scope} of all collections")
+
+
+def require_user(user: str | None) -> None:
+    """Raises NotAllowed without the scope for memory, or where it is for another user than the one
+    of this hash; None is all users."""
+    access = CURRENT.get()
+    require("memory")
+    if access.user is not None and access.user != user:
+        raise NotAllowed(access.name, "memory of this user" if user else "memory of all users")
+
+
+def may_spend() -> bool:
+    """Whether the caller may have language models asked."""
+    return CURRENT.get().has("spend")
 
 
 def visible(collection: str) -> bool:

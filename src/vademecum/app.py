@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from uuid import UUID
 
-from vademecum.access import Access, Scope, require, require_all, sees_all
+from vademecum.access import Access, Scope, may_spend, require, require_all, require_user, sees_all
 from vademecum.answer import extractive, generated
 from vademecum.answer.question import ask
 from vademecum.cache.cache import Cache
@@ -787,6 +787,8 @@ class App:
             again = await rerank(hits, reranker, query.text, milliseconds=self.settings.rerank_ms)
             hits, by = again.hits[:wanted], again.by
             notices += [again.notice] if again.notice else []
+        elif query.rerank and not may_spend():
+            notices.append(f"no reranker without a language model is here: {STANDS}")
         elif query.rerank:
             notices.append(f"no reranker is here, VADE_RERANKER names one: {STANDS}")
         took_ms = (time.perf_counter() - started) * 1000
@@ -866,6 +868,8 @@ class App:
         # Without vectors in the search there is no model to compare sentences by, either.
         embedder = self._searchable_embedder(target) if found.mode == "hybrid" else None
         notices = list(found.notices)
+        if model is None and (why := self.models.withheld("answer")) is not None:
+            notices.append(f"{why}; answered in the sources' own words")
         answer = None
         if writer is not None:
             tokenizer = embedder.tokenizer if embedder else WordTokenizer()
@@ -1144,12 +1148,23 @@ class App:
         collections: Sequence[str] | None = None,
         rate: float | None = None,
         days: int | None = None,
+        user: str | None = None,
     ) -> str:
-        """The secret of a new API key; it cannot be shown again. Raises BadInput."""
+        """The secret of a new API key; it cannot be shown again. With scope memory it may be for
+        one `user` only. Raises BadInput, NotAllowed."""
         require_all("admin")
+        bound = None if user is None else self.memory.hash_of(user)
+        for scope in scopes:  # nobody hands on what they have not got
+            require_user(bound) if scope == "memory" else require(scope)
         async with self.database.connection() as connection:
             return await keys.create(
-                connection, name, scopes=scopes, collections=collections, rate=rate, days=days
+                connection,
+                name,
+                scopes=scopes,
+                collections=collections,
+                rate=rate,
+                days=days,
+                user=bound,
             )
 
     async def list_keys(self) -> list[Key]:

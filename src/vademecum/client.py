@@ -7,7 +7,9 @@ with Client("http://127.0.0.1:8233", key) as vade:
         print(hit.path, hit.score)
 """
 
-from collections.abc import Generator, Iterator, Mapping, Sequence
+import json
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from dataclasses import asdict
 from types import TracebackType
 from typing import Any, Literal, Self, TypeVar
 from urllib.parse import quote
@@ -16,21 +18,30 @@ from uuid import UUID
 import httpx
 from pydantic import TypeAdapter
 
+from vademecum.access import Scope
 from vademecum.app import AnswerResult, SearchResult, Status, StoreReport
 from vademecum.cache.serve import CacheResult
 from vademecum.errors import ServerProblem, VadeError
+from vademecum.evaluate.gold import Question
+from vademecum.evaluate.move import Move
 from vademecum.ingest.runs import RunDetails
 from vademecum.memory.exchange import MemoryUpdate
 from vademecum.memory.facade import Memory
+from vademecum.mirror.facade import MirrorState, Rebuilt
+from vademecum.mirror.promote import LEAST_RECALL, Promotion
+from vademecum.mirror.verify import Verification
 from vademecum.search.book import BookQuery, BookResponse
 from vademecum.search.shelf import ChunkInContext, DocumentList, Lesson
 from vademecum.store.collections import CollectionOverview
 from vademecum.store.jobs import OpenJobs
+from vademecum.store.keys import Key
 from vademecum.store.reading import DocumentOverview, IngestionTotals
 from vademecum.store.runs import Run, RunMode
 from vademecum.types import Mode
 
 Result = TypeVar("Result")
+Progress = Callable[[str, Mapping[str, Any]], None]
+"""Told of long work: an event, `progress` or `notice`, and what it says."""
 Boost = Literal["title", "heading", "topic", "file"]
 
 
@@ -161,6 +172,121 @@ class Client:
     def delete_collection(self, name: str) -> None:
         self._asked("DELETE", _path("collections", name))
 
+    # --- vector indexes ---------------------------------------------------------------------
+
+    def indexes(self, collection: str) -> list[MirrorState]:
+        """The stores that the collection's vectors are in beside PostgreSQL."""
+        return self._get(list[MirrorState], _path("collections", collection, "indexes"))
+
+    def verify_indexes(self, collection: str, store: str | None = None) -> list[Verification]:
+        """Each index, or one, compared with what PostgreSQL holds."""
+        route = _path("collections", collection, "indexes", "verify")
+        return self._work(list[Verification], route, store=store)
+
+    def rebuild_indexes(
+        self,
+        collection: str,
+        store: str | None = None,
+        *,
+        everything: bool = False,
+        progress: Progress = lambda event, told: None,
+    ) -> list[Rebuilt]:
+        """Repair what differs, or with `everything` fill the index anew."""
+        route = _path("collections", collection, "indexes", "rebuild")
+        return self._work(
+            list[Rebuilt], route, progress=progress, store=store, everything=everything
+        )
+
+    def promote(
+        self,
+        collection: str,
+        to: str,
+        *,
+        questions: Sequence[Question] | None = None,
+        queries: int = 100,
+        recall: float = LEAST_RECALL,
+        progress: Progress = lambda event, told: None,
+    ) -> Promotion:
+        """Fill a store, and search the collection there if it answers as well."""
+        return self._work(
+            Promotion,
+            _path("collections", collection, "promote"),
+            progress=progress,
+            to=to,
+            questions=_lines(questions),
+            queries=queries,
+            recall=recall,
+        )
+
+    def drop_index(self, collection: str, store: str) -> None:
+        self._asked("DELETE", _path("collections", collection, "indexes", store))
+
+    # --- another embedder -------------------------------------------------------------------
+
+    def start_move(
+        self,
+        collection: str,
+        embedder: str,
+        *,
+        questions: Sequence[Question] | None = None,
+        unchecked: bool = False,
+    ) -> Run:
+        """Begin a move to another embedder; `move` shows how it was judged."""
+        return self._post(
+            Run,
+            _path("collections", collection, "move"),
+            embedder=embedder,
+            questions=_lines(questions),
+            unchecked=unchecked,
+        )
+
+    def move(self, collection: str) -> Move | None:
+        """The last move of a collection."""
+        return self._get(Move | None, _path("collections", collection, "move"))  # type: ignore[arg-type]
+
+    def compare_move(self, collection: str, questions: Sequence[Question] | None = None) -> Move:
+        """Compare both embedders once more, and swap if the new one finds no less."""
+        route = _path("collections", collection, "move", "compare")
+        return self._work(Move, route, questions=_lines(questions))
+
+    def accept_move(self, collection: str) -> Move:
+        return self._post(Move, _path("collections", collection, "move", "accept"))
+
+    def abandon_move(self, collection: str) -> Run:
+        """Stay with the present embedder."""
+        return _read(Run, self._asked("DELETE", _path("collections", collection, "move")))
+
+    # --- keys -------------------------------------------------------------------------------
+
+    def create_key(
+        self,
+        name: str,
+        *,
+        scopes: Sequence[Scope] = ("read",),
+        collections: Sequence[str] | None = None,
+        rate: float | None = None,
+        days: int | None = None,
+        user: str | None = None,
+    ) -> str:
+        """The secret of a new key, which is not shown again."""
+        made = self._post(
+            dict[str, str],
+            "/keys",
+            name=name,
+            scopes=list(scopes),
+            collections=None if collections is None else list(collections),
+            rate=rate,
+            days=days,
+            user=user,
+        )
+        return made["key"]
+
+    def api_keys(self) -> list[Key]:
+        return self._get(list[Key], "/keys")
+
+    def revoke_key(self, name: str) -> None:
+        self._asked("DELETE", _path("keys", name))
+
     # --- runs -------------------------------------------------------------------------------
 
     def start_run(
@@ -262,20 +388,56 @@ class Client:
             raise _problem(answer)
         return answer
 
+    def _work(
+        self,
+        kind: type[Result],
+        route: str,
+        /,
+        *,
+        progress: Progress = lambda event, told: None,
+        **body: Any,
+    ) -> Result:
+        """What long work ends with; `progress` is told meanwhile."""
+        with self._http.stream("POST", route, json=_given(body)) as answer:
+            for event, value in _told(answer):
+                if event == "done":
+                    return TypeAdapter(kind).validate_json(value)
+                if event == "error":
+                    raise _refused(json.loads(value))
+                progress(event, json.loads(value))
+        raise ServerProblem(502, "the server stopped before the work was done", kind="about:blank")
+
     def _events(self, route: str, /, **wanted: Any) -> Generator[Run, None, None]:
         with self._http.stream("GET", route, params=_given(wanted)) as answer:
-            if not answer.is_success:
-                answer.read()
-                raise _problem(answer)
-            event = ""
-            for line in answer.iter_lines():
-                name, _, value = line.partition(": ")
-                if name == "event":
-                    event = value
-                elif name == "data" and event == "run":
+            for event, value in _told(answer):
+                if event == "run":
                     yield TypeAdapter(Run).validate_json(value)
-                elif name == "data" and event == "error":
+                elif event == "error":
                     raise VadeError(value)
+
+
+def _told(answer: httpx.Response) -> Iterator[tuple[str, str]]:
+    """The events of a stream, each with its data. Raises ServerProblem."""
+    if not answer.is_success:
+        answer.read()
+        raise _problem(answer)
+    event = ""
+    for line in answer.iter_lines():
+        name, _, value = line.partition(": ")
+        if name == "event":
+            event = value
+        elif name == "data":
+            yield event, value
+
+
+def _lines(questions: Sequence[Question] | None) -> list[dict[str, Any]] | None:
+    """Questions as a request has them."""
+    if questions is None:
+        return None
+    return [
+        {"query": one.query, "expect": [asdict(expected) for expected in one.expect]}
+        for one in questions
+    ]
 
 
 def _problem(answer: httpx.Response) -> ServerProblem:
@@ -285,12 +447,17 @@ def _problem(answer: httpx.Response) -> ServerProblem:
         told = None
     told = told if isinstance(told, dict) else {}
     after = answer.headers.get("retry-after", "")
+    said = {"status": answer.status_code, "detail": answer.reason_phrase} | told
+    return _refused(said, retry_after=float(after) if after.isdecimal() else None)
+
+
+def _refused(told: Mapping[str, Any], *, retry_after: float | None = None) -> ServerProblem:
     return ServerProblem(
-        answer.status_code,
-        str(told.get("detail") or answer.reason_phrase),
+        int(told["status"]),
+        str(told["detail"]),
         kind=str(told.get("type", "about:blank")).removeprefix("urn:vademecum:"),
         hint=told.get("hint"),
-        retry_after=float(after) if after.isdecimal() else None,
+        retry_after=retry_after,
     )
 
 

@@ -8,6 +8,7 @@ from dataclasses import asdict
 from datetime import timedelta
 from pathlib import Path
 
+from vademecum.access import CURRENT, EVERYTHING, acting, may_spend, require
 from vademecum.errors import BadInput, BadSetting
 from vademecum.inference.cross_encoder import (
     DEFAULT,
@@ -44,22 +45,33 @@ class Models:
         self._reranker: Reranker | None = None
 
     def named(self, name: str) -> LanguageModel:
-        """The model `provider:model`. Cheap: nothing is asked yet. Raises BadSetting."""
+        """The model `provider:model`. Cheap: nothing is asked yet. Raises BadSetting, and
+        NotAllowed where the caller may not have models asked."""
+        require("spend")
         if name not in self._opened:
             self._opened[name] = self._open(name)
         return self._opened[name]
 
     def meant_for(self, purpose: str) -> LanguageModel | None:
-        """The model of the settings, if it is to serve this purpose. Raises BadSetting."""
+        """The model of the settings, if it is to serve this purpose, and the caller may have it
+        asked. Raises BadSetting."""
         wanted = {word.strip() for word in self._settings.model_for.split(",") if word.strip()}
         if unknown := wanted - set(PURPOSES):
             raise BadSetting(
                 f"VADE_MODEL_FOR: there is no purpose {', '.join(sorted(unknown))}",
                 hint=f"Purposes are {', '.join(PURPOSES)}.",
             )
-        if self._settings.model is None or purpose not in wanted:
+        if self._settings.model is None or purpose not in wanted or not may_spend():
             return None
         return self.named(self._settings.model)
+
+    def withheld(self, purpose: str) -> str | None:
+        """Why the model of the settings is not asked; None where it is, or there is none."""
+        with acting(EVERYTHING):
+            wanted = self.meant_for(purpose)
+        if wanted is None or may_spend():
+            return None
+        return f"no language model was asked: {CURRENT.get().name} lacks the scope spend"
 
     def check(self) -> None:
         """Raises BadSetting where the settings name a model that cannot be opened."""
@@ -68,7 +80,8 @@ class Models:
         self.reranker()
 
     def reranker(self) -> Reranker | None:
-        """That of the settings, or else a cross-encoder in the hub's cache; None where neither is.
+        """That of the settings, or else a cross-encoder in the hub's cache; None where neither is,
+        or where it is a language model that the caller may not have asked.
 
         Raises BadSetting.
         """
@@ -76,7 +89,10 @@ class Models:
         if setting == "none":
             return None
         if self._reranker is None:
-            self._reranker = self._find_reranker(setting)
+            with acting(EVERYTHING):
+                self._reranker = self._find_reranker(setting)
+        if isinstance(self._reranker, LanguageReranker) and not may_spend():
+            return None
         return self._reranker
 
     def _find_reranker(self, setting: str | None) -> Reranker | None:

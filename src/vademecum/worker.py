@@ -109,6 +109,7 @@ class Worker:
         self._touched: set[CollectionId] = set() if collection is None else {collection}
         self._noticed: set[str] = set()
         self._stopped: CostCapReached | None = None
+        self._bulk = False
         self.progress = Progress()
 
     @property
@@ -286,7 +287,7 @@ class Worker:
         self, space: EmbeddingSpace, kept: Sequence[DocumentId]
     ) -> tuple[SpaceId, dict[bytes, Vector]]:
         async with self._database.connection() as connection:
-            number = await embeddings.space_id(connection, space)
+            number = await embeddings.space_id(connection, space, indexed=not self._bulk)
             return number, await process.reusable(connection, number, kept)
 
     async def _embed(self, batch: _Batch) -> None:
@@ -413,10 +414,12 @@ class Worker:
             await jobs.return_lost(connection, self._name, self._leased.values())
 
     async def _prepare_index(self) -> None:
-        """Before a large first load, drop the vector index of the space that is to be filled."""
+        """Before a large first load, drop the vector index of the space that is to be filled, or
+        do not make it yet where the space is new."""
         await self._database.retry(self._return_lost)
         left = await self._database.retry(self._open_jobs)
-        if left.pending < BULK_JOBS:
+        self._bulk = left.pending >= BULK_JOBS
+        if not self._bulk:
             return
         async with self._database.connection() as connection:
             for space in await embeddings.smaller_than(connection, left.pending):

@@ -235,7 +235,7 @@ class Moves:
     async def _settle(
         self, row: MoveRow, state: MoveState, verdict: Mapping[str, Any] | None
     ) -> None:
-        async with self._database.connection() as connection:
+        async with self._database.transaction() as connection:
             await moves.judge(
                 connection, row, state, verdict if verdict is not None else row.verdict
             )

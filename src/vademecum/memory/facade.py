@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from vademecum.access import require
+from vademecum.access import require_user
 from vademecum.errors import BadInput, ModelUnavailable
 from vademecum.inference.embedder import Embedder
 from vademecum.inference.language.model import LanguageModel
@@ -299,13 +299,19 @@ class MemoryCalls:
         return await rows.forget(self._database, self._hash(user))
 
     async def receipts(self) -> list[Receipt]:
-        """What was forgotten, the last hundred; incomplete ones first."""
+        """What was forgotten, the last hundred; incomplete ones first. Raises NotAllowed."""
+        require_user(None)
         return await rows.receipts(self._database)
 
     # --- inside -----------------------------------------------------------------------------
 
     def _hash(self, user: str) -> str:
-        require("memory")
+        named = rows.user_key(user, self._key)
+        require_user(named)
+        return named
+
+    def hash_of(self, user: str) -> str:
+        """What a user is known by. Raises BadInput where no user is named."""
         return rows.user_key(user, self._key)
 
     def _gate(self, text: str, names: frozenset[str] = frozenset()) -> Gated:

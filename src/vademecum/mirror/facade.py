@@ -8,6 +8,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from vademecum.access import require
 from vademecum.errors import BadInput, BadSetting, ModelUnavailable, VadeError
 from vademecum.evaluate.gold import Question
 from vademecum.inference.embedder import Embedder
@@ -233,6 +234,7 @@ class MirrorCalls:
 
         Raises UnknownCollection, VectorStoreUnavailable, BadInput.
         """
+        require("admin", name)
         target = await self._collection(name)
         done = []
         if store in (None, "pgvector"):
@@ -303,6 +305,7 @@ class MirrorCalls:
         is where every collection begins, and may return to at once. Raises BadInput, BadSetting,
         MissingExtra, ModelUnavailable, VectorStoreUnavailable.
         """
+        require("admin", name)
         target = await self._collection(name)
         if target.space_id is None:
             raise BadInput(
@@ -373,6 +376,7 @@ class MirrorCalls:
         Raises UnknownCollection, BadInput; VectorStoreUnavailable where the store will only
         forget it once it is back.
         """
+        require("admin", name)
         target = await self._collection(name)
         for row in await self._mirrors_of(target, store):
             async with self._database.connection() as connection:

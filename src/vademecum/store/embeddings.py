@@ -35,8 +35,10 @@ def index(space: SpaceId) -> str:
     return f"embeddings_{space}_hnsw"
 
 
-async def space_id(connection: Connection, space: EmbeddingSpace) -> SpaceId:
-    """The space's number; its table is made where it is new."""
+async def space_id(
+    connection: Connection, space: EmbeddingSpace, *, indexed: bool = True
+) -> SpaceId:
+    """The space's number; its table is made where it is new, with or without its vector index."""
     cursor = await connection.execute("SELECT id FROM embedding_spaces WHERE key = %s", [space.key])
     row = await cursor.fetchone()
     if row is not None:
@@ -75,7 +77,8 @@ async def space_id(connection: Connection, space: EmbeddingSpace) -> SpaceId:
                     sql.SQL(", ").join(map(sql.Identifier, columns)),
                 )
             )
-        await build_index(connection, made)
+        if indexed:
+            await build_index(connection, made)
     return made
 
 

@@ -29,6 +29,8 @@ class Key:
     """None: all."""
     rate: float | None
     """Requests a second."""
+    one_user: bool
+    """Whether it names one user's memory only."""
     created_at: datetime
     expires_at: datetime | None
     last_used_at: datetime | None
@@ -44,8 +46,10 @@ async def create(
     collections: Sequence[str] | None = None,
     rate: float | None = None,
     days: int | None = None,
+    user: str | None = None,
 ) -> str:
-    """A new key's secret, which is nowhere else. Raises BadInput."""
+    """A new key's secret, which is nowhere else; `user` is the hash of the only user whose memory
+    it may name. Raises BadInput."""
     if not name.strip() or len(name) > MAX_NAME or not name.isprintable():
         raise BadInput(f"a key has a name of 1 to {MAX_NAME} characters")
     if not scopes or (unknown := set(scopes) - set(SCOPES)):
@@ -59,6 +63,8 @@ async def create(
         raise BadInput(f"{rate} requests a second cannot be held to")
     if days is not None and not 1 <= days <= 36_500:
         raise BadInput(f"a key lives from 1 to 36500 days, not {days}")
+    if user is not None and "memory" not in scopes:
+        raise BadInput("a key for one user needs the scope memory")
     secret = secrets.token_urlsafe(32)
     values = {
         "name": name,
@@ -67,6 +73,7 @@ async def create(
         "collections": sorted(set(collections)) if collections is not None else None,
         "rate": rate,
         "days": days,
+        "user": user,
     }
     try:
         row = await (await connection.execute(SQL["create_key"], values)).fetchone()
@@ -107,7 +114,7 @@ async def access(connection: Connection, text: str) -> Access | None:
     row = await (await connection.execute(SQL["live_key"], {"id": number})).fetchone()
     if row is None:
         return None
-    name, digest, scopes, collections, rate = row
+    name, digest, scopes, collections, rate, user = row
     if not secrets.compare_digest(_hash(text.split("_", 2)[2]), digest):
         return None
     await connection.execute(SQL["key_used"], {"id": number})
@@ -116,6 +123,7 @@ async def access(connection: Connection, text: str) -> Access | None:
         scopes=frozenset(scope for scope in SCOPES if scope in scopes),
         collections=None if collections is None else frozenset(collections),
         rate=rate,
+        user=user,
     )
 
 

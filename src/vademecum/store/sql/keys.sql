@@ -1,16 +1,16 @@
 -- name: create_key
-INSERT INTO api_keys (name, secret_hash, scopes, collections, rate, expires_at)
-VALUES (%(name)s, %(hash)s, %(scopes)s, %(collections)s, %(rate)s,
+INSERT INTO api_keys (name, secret_hash, scopes, collections, rate, memory_user, expires_at)
+VALUES (%(name)s, %(hash)s, %(scopes)s, %(collections)s, %(rate)s, %(user)s,
         now() + make_interval(days => %(days)s))
 RETURNING id;
 
 -- name: keys
-SELECT id, name, scopes, collections, rate, created_at, expires_at, last_used_at, revoked_at
+SELECT id, name, scopes, collections, rate, memory_user IS NOT NULL AS one_user, created_at, expires_at, last_used_at, revoked_at
   FROM api_keys
  ORDER BY id;
 
 -- name: live_key
-SELECT name, secret_hash, scopes, collections, rate
+SELECT name, secret_hash, scopes, collections, rate, memory_user
   FROM api_keys
  WHERE id = %(id)s AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > now());
 

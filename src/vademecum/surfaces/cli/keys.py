@@ -4,10 +4,9 @@ from datetime import datetime
 
 import click
 
+from vademecum.access import SCOPES
 from vademecum.settings import Settings
 from vademecum.surfaces.cli.run import note, options, print_json, run
-
-SCOPES = ("read", "write", "admin", "memory")
 
 
 @click.group(
@@ -17,6 +16,8 @@ SCOPES = ("read", "write", "admin", "memory")
 Examples:
   vade keys create --name reader --scope read -c handbook
   vade keys create --name assistant --scope read --scope memory --days 90
+  vade keys create --name hers --scope memory --user anna@example.org
+  vade keys create --name writer --scope read --scope spend
   vade keys list
   vade keys revoke reader
 """,
@@ -25,7 +26,8 @@ def keys_command() -> None:
     """API keys: who may do what over HTTP and MCP.
 
     read searches and reads; write also stores pages and starts runs; admin also deletes, and with
-    all collections does everything; memory names users, and goes with no other scope.
+    all collections does everything of these; memory names users, and spend has language models
+    asked, which may cost money: these two go with no other scope.
     """
 
 
@@ -50,6 +52,7 @@ def keys_command() -> None:
 )
 @click.option("--rate", type=float, metavar="N", help="Requests a second; default VADE_KEY_RATE.")
 @click.option("--days", type=int, metavar="N", help="Days until it ends; default never.")
+@click.option("--user", metavar="ADDRESS", help="With scope memory: of this user only.")
 @options
 def create(
     settings: Settings,
@@ -59,6 +62,7 @@ def create(
     collections: tuple[str, ...],
     rate: float | None,
     days: int | None,
+    user: str | None,
 ) -> None:
     """Make a key. It is shown this once; only a hash of it is kept."""
     secret = run(
@@ -69,6 +73,7 @@ def create(
             collections=collections or None,
             rate=rate,
             days=days,
+            user=user,
         ),
     )
     if as_json:
@@ -95,6 +100,8 @@ def list_keys(settings: Settings, as_json: bool) -> None:
             if key.expires_at
             else "in force"
         )
+        if key.one_user:
+            where += ", one user's memory"
         used = f"used {_day(key.last_used_at)}" if key.last_used_at else "never used"
         click.echo(f"{key.name}  {', '.join(key.scopes)}  {where}  {state}, {used}")
     if not found:

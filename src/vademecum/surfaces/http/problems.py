@@ -49,15 +49,31 @@ def problem(
     hint: str | None = None,
     headers: Mapping[str, str] | None = None,
 ) -> JSONResponse:
-    body = {
+    return JSONResponse(
+        _fields(status, detail, kind, hint),
+        status,
+        media_type="application/problem+json",
+        headers=dict(headers or {}),
+    )
+
+
+def told(error: errors.VadeError) -> dict[str, object]:
+    """The fields of the problem document of an error."""
+    return _fields(status_of(error), str(error), _kind(error), error.hint)
+
+
+def _kind(error: errors.VadeError) -> str:
+    return f"urn:vademecum:{type(error).__name__}"
+
+
+def _fields(status: int, detail: str, kind: str, hint: str | None) -> dict[str, object]:
+    fields: dict[str, object] = {
         "type": kind,
         "title": HTTPStatus(status).phrase,
-        "status": status,
+        "status": int(status),
         "detail": detail,
-    } | ({"hint": hint} if hint else {})
-    return JSONResponse(
-        body, status, media_type="application/problem+json", headers=dict(headers or {})
-    )
+    }
+    return fields | ({"hint": hint} if hint else {})
 
 
 def install(api: FastAPI) -> None:
@@ -65,8 +81,7 @@ def install(api: FastAPI) -> None:
 
     @api.exception_handler(errors.VadeError)
     async def ours(request: Request, error: errors.VadeError) -> JSONResponse:
-        kind = f"urn:vademecum:{type(error).__name__}"
-        return problem(status_of(error), str(error), kind=kind, hint=error.hint)
+        return problem(status_of(error), str(error), kind=_kind(error), hint=error.hint)
 
     @api.exception_handler(RequestValidationError)
     async def invalid(request: Request, error: RequestValidationError) -> JSONResponse:

@@ -16,6 +16,8 @@ ROUTES: dict[Scope, tuple[str, ...]] = {
         "GET /collections/{collection}/lessons/{parent}",
         "GET /collections/{collection}/chunks/{chunk}",
         "GET /collections/{collection}/state",
+        "GET /collections/{collection}/indexes",
+        "GET /collections/{collection}/move",
         "POST /search",
         "POST /answer",
         "POST /books/search",
@@ -53,7 +55,17 @@ ROUTES: dict[Scope, tuple[str, ...]] = {
         "POST /graph/maintain",
         "POST /graph/analyse",
     ),
-    "admin": ("DELETE /collections/{collection}",),
+    "admin": (
+        "DELETE /collections/{collection}",
+        "POST /collections/{collection}/indexes/verify",
+        "POST /collections/{collection}/indexes/rebuild",
+        "POST /collections/{collection}/promote",
+        "DELETE /collections/{collection}/indexes/{store}",
+        "POST /collections/{collection}/move",
+        "POST /collections/{collection}/move/compare",
+        "POST /collections/{collection}/move/accept",
+        "DELETE /collections/{collection}/move",
+    ),
 }
 """Admin of the collection alone; what is not named here is admin of everything."""
 

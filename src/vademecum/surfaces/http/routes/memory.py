@@ -1,6 +1,7 @@
 """The memory of users. Every call names its user, in the body: addresses are not for URLs and logs.
 
-Whoever holds the token, or a key of scope memory, may name any user: nobody can tell who asks.
+Whoever holds the token, or a key of scope memory that is not bound to one user, may name any user:
+nobody can tell who asks.
 """
 
 from typing import Annotated, Any, Literal
