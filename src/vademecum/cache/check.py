@@ -60,7 +60,9 @@ async def check(
         elif (page := await pages.stored(state, address, project)) is None:
             result = CacheResult(outcome="miss", url=address, reason="it is not stored")
         else:
-            outcome, reason, page = await _current(state, page, revalidate_seconds, deadline)
+            outcome, reason, page = await _current(
+                state, page, project, revalidate_seconds, deadline
+            )
             result = await _served(state, page, outcome, reason, prompt, project, budget)
         traced.set(outcome=result.outcome)
     result = replace(result, latency_ms=(time.perf_counter() - started) * 1000)
@@ -69,7 +71,11 @@ async def check(
 
 
 async def _current(
-    state: CacheState, page: StoredPage, seconds: float, deadline: float | None
+    state: CacheState,
+    page: StoredPage,
+    project: str | None,
+    seconds: float,
+    deadline: float | None,
 ) -> tuple[Outcome, str, StoredPage]:
     """The page as it is served: fresh, or looked at again as far as time allows."""
     if page.expires_at is not None and datetime.now(UTC) < page.expires_at:
@@ -90,7 +96,7 @@ async def _current(
     except UnreadableSource as error:
         reason = error.reason
     else:
-        current = await pages.find(state, collection, page.url) or page
+        current = await pages.find(state, collection, page.url, project) or page
         return ("verified" if fetched == "unchanged" else "changed"), "", current
     async with state.database.connection() as connection:
         await cache.queue_fetch(connection, page.collection_id, page.url, page.project)
@@ -128,11 +134,11 @@ async def _served(
 async def _changed(state: CacheState, page: StoredPage, project: str | None, budget: int) -> str:
     """What is new to the project, and a note that it has now read the page."""
     digest, text = page.content_hash or "", page.text or ""
+    if page.read_hash == digest:
+        return ""
     name = project or ""
     async with state.database.connection() as connection:
         last = await cache.last_read(connection, page.id, name)
-        if last is not None and last.content_hash == digest:
-            return ""
         marks = await asyncio.to_thread(changing.fingerprints, text)
         await cache.note_read(connection, page.id, name, digest, marks)
     if last is None:

@@ -1,7 +1,8 @@
 """Every check, read, store, refresh and search of stored pages as a row.
 
-Rows are written beside the work: whoever asked does not wait for the disk. A clean end writes what
-is left; a kill may lose the events of its last moments, and nothing else.
+Rows are written a moment after the work: whoever asked is answered first, and does not wait for the
+disk. A clean end writes what is left; a kill may lose the events of its last moments, and nothing
+else.
 """
 
 import asyncio
@@ -12,6 +13,8 @@ from vademecum.cache.state import CacheState
 from vademecum.errors import DatabaseUnavailable
 from vademecum.store import cache
 from vademecum.store.cache import Event, Kind
+
+LATER_SECONDS = 0.1
 
 
 def note(
@@ -45,19 +48,25 @@ def note_search(state: CacheState, results: int, latency_ms: float) -> None:
 
 
 async def written(state: CacheState) -> None:
-    """Wait for what is still to be written."""
-    await asyncio.gather(*state.notes, return_exceptions=True)
+    """Write what is still to be written, and wait for it."""
+    async with state.writing:
+        events = state.events[:]
+        del state.events[:]
+        with suppress(DatabaseUnavailable):
+            if events:
+                async with state.database.connection() as connection:
+                    for event in events:
+                        await cache.note(connection, event)
 
 
 def _later(state: CacheState, event: Event) -> None:
     if not state.counts:
         return
-    task = asyncio.create_task(_write(state, event))
-    state.notes.add(task)
-    task.add_done_callback(state.notes.discard)
+    state.events.append(event)
+    if len(state.events) == 1:
+        state.written = asyncio.create_task(_written_later(state))
 
 
-async def _write(state: CacheState, event: Event) -> None:
-    with suppress(DatabaseUnavailable):
-        async with state.database.connection() as connection:
-            await cache.note(connection, event)
+async def _written_later(state: CacheState) -> None:
+    await asyncio.sleep(LATER_SECONDS)
+    await written(state)

@@ -112,6 +112,16 @@ _INSTRUCTION = re.compile(
     re.I,
 )
 
+# The expression takes 0.1 ms a kB, and matches nothing across lines. Each of its branches holds one
+# of these; the last two stand for other letters that are an i where case does not count.
+_SIGNS = (
+    *("ignore", "disregard", "forget", "you are ", "system prompt", "developer message"),
+    *("system>", "assistant>", "instruction", "tool_result>"),
+    *("ai ", "llm ", "language model ", "as an ai"),
+    *(f"{end} {verb}" for end in "tr" for verb in ("tell", "inform", "reveal", "mention")),
+    *("\u0131", "\u0307"),
+)
+
 LABEL = "[untrusted: the next passage of the page reads like instructions; it is quoted, not given]"
 
 
@@ -120,7 +130,14 @@ def label_instructions(text: str) -> str:
 
     Nothing is left out: pages about such attacks must stay readable.
     """
-    if not _INSTRUCTION.search(text):
+    if not _has_sign(text):
         return text
-    parts = re.split(r"(\n{2,})", text)
-    return "".join(f"{LABEL}\n{part}" if _INSTRUCTION.search(part) else part for part in parts)
+    return "".join(
+        f"{LABEL}\n{part}" if _has_sign(part) and _INSTRUCTION.search(part) else part
+        for part in re.split(r"(\n{2,})", text)
+    )
+
+
+def _has_sign(text: str) -> bool:
+    folded = text.casefold()
+    return any(sign in folded for sign in _SIGNS)

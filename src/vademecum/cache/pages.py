@@ -27,19 +27,22 @@ async def stored(state: CacheState, address: str, project: str | None) -> Stored
     """The project's own page, else the public one; only if its content is stored."""
     for name in dict.fromkeys((collection_name(state, project), PUBLIC)):
         known = await existing(state, name)
-        page = await find(state, known, address) if known else None
+        page = await find(state, known, address, project) if known else None
         if page is None:  # another process may have made the collection anew
             current = await existing(state, name, fresh=True)
-            page = await find(state, current, address) if current and current != known else None
+            if current is not None and current != known:
+                page = await find(state, current, address, project)
         if page is not None and page.document_id is not None:
             return page
     return None
 
 
-async def find(state: CacheState, collection: Collection, address: str) -> StoredPage | None:
-    """The row of an address, with content or still without."""
+async def find(
+    state: CacheState, collection: Collection, address: str, project: str | None = None
+) -> StoredPage | None:
+    """The row of an address, with content or still without, as it is for a project."""
     async with state.database.connection() as connection:
-        return await cache.page(connection, collection.id, address)
+        return await cache.page(connection, collection.id, address, project or "")
 
 
 async def own(state: CacheState, project: str | None) -> Collection:

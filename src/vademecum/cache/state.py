@@ -11,6 +11,7 @@ from vademecum.cache.polite import Politeness
 from vademecum.cache.rules import Rule, Rules, load_rules
 from vademecum.cache.store import Fetcher
 from vademecum.inference.embedder import Embedder
+from vademecum.store.cache import Event
 from vademecum.store.collections import Collection
 from vademecum.store.db import Database
 
@@ -35,7 +36,10 @@ class CacheState:
             database=database, politeness=Politeness(database), max_bytes=max_bytes
         )
         self.collections: dict[str, Collection] = {}
-        self.notes: set[asyncio.Task[None]] = set()
+        self.events: list[Event] = []
+        """Still to be written, by the task that is kept here so that it is not collected."""
+        self.written: asyncio.Task[None] | None = None
+        self.writing = asyncio.Lock()
         self.counts = True
         """Whether events are written, and so counted in the report."""
 

@@ -37,6 +37,8 @@ class StoredPage:
     text: str | None
     content_hash: str | None
     needs_processing: bool | None
+    read_hash: str | None
+    """Of the content that the project asked for last read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +83,6 @@ class Event:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LastRead:
-    content_hash: str
     paragraphs: list[int]
     read_at: datetime
 
@@ -121,9 +122,12 @@ class State:
     first_event: datetime | None
 
 
-async def page(connection: Connection, collection: CollectionId, url: str) -> StoredPage | None:
+async def page(
+    connection: Connection, collection: CollectionId, url: str, project: str = ""
+) -> StoredPage | None:
+    values = {"collection": collection, "url": url, "project": project}
     async with connection.cursor(row_factory=class_row(StoredPage)) as cursor:
-        await cursor.execute(SQL["web_page"], {"collection": collection, "url": url})
+        await cursor.execute(SQL["web_page"], values)
         return await cursor.fetchone()
 
 

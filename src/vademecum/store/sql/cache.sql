@@ -1,9 +1,11 @@
 -- name: web_page
--- The page that has this address or this other address, with what is stored of it.
+-- The page that has this address or this other address, with what is stored of it, and which
+-- content of it a project last read.
 SELECT p.id, p.collection_id, p.url, p.document_id, p.etag, p.last_modified, p.tokens,
        p.fetched_at, p.verified_at, p.expires_at, p.error, p.project,
-       d.title, d.content AS text, d.content_hash, d.needs_processing
+       d.title, d.content AS text, d.content_hash, d.needs_processing, r.content_hash AS read_hash
   FROM web_pages p LEFT JOIN crawled_documents d ON d.id = p.document_id
+       LEFT JOIN web_reads r ON r.page_id = p.id AND r.project = %(project)s
  WHERE p.collection_id = %(collection)s
    AND (p.url = %(url)s OR p.id = (SELECT page_id FROM web_aliases
                                     WHERE collection_id = %(collection)s AND url = %(url)s))
@@ -107,7 +109,7 @@ ON CONFLICT (collection_id, md5(url), md5(query)) DO UPDATE
    SET title = excluded.title, snippet = excluded.snippet, found_at = now();
 
 -- name: last_read
-SELECT content_hash, paragraphs, read_at FROM web_reads
+SELECT paragraphs, read_at FROM web_reads
  WHERE page_id = %(page)s AND project = %(project)s;
 
 -- name: note_read

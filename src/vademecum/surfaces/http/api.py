@@ -38,6 +38,7 @@ def create_api(app: App | None) -> FastAPI:
     api.state.app = app
     problems.install(api)
     for area in (
+        hooks,  # an agent waits for them, and routes are tried one after the other
         health,
         collections,
         search,
@@ -52,7 +53,6 @@ def create_api(app: App | None) -> FastAPI:
         notes,
         graph,
         pages,
-        hooks,
     ):
         api.include_router(area.router)
     return api

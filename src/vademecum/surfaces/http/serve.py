@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import gc
 import logging
 import os
 import signal
@@ -99,6 +100,7 @@ async def _serve(
     if serving.idle_exit is not None:
         aside.append(asyncio.create_task(_idle(app, guard, serving.idle_exit * 60, stop)))
     stopping = asyncio.create_task(stop.wait())
+    gc.freeze()  # what there is now stays: no request waits until it has been looked through again
     try:
         with announced(home, address):
             notice(f"serving {app.database.shown} at {address.url}")
