@@ -1,6 +1,6 @@
-"""Candidates: every chunk of the documents worth a closer look, as both retrievers see it."""
+"""Candidates: every chunk that a retriever found, as both retrievers see it."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -8,54 +8,18 @@ from numpy.typing import NDArray
 from pgvector import HalfVector
 from psycopg import sql
 
-from vademecum.search.lexical import Matches, calibrated
+from vademecum.search.lexical import LexicalRanking, Matches, calibrated
 from vademecum.store import embeddings
 from vademecum.store.db import Connection
-from vademecum.types import ChunkId, CollectionId, DocumentId, Scored, SpaceId, Vector
+from vademecum.types import ChunkId, DocumentId, Scored, SpaceId, Vector
 
-CHUNKS_PER_DOCUMENT = 12
-"""Of a longer document only so many, and those that were found: a book should not slow down every
-search."""
-# The first chunks of each document, in the order of their ids, and those that were found.
-TAKEN = """
-WITH firsts AS MATERIALIZED (
-    SELECT t.*
-      FROM unnest(%(documents)s::integer[]) AS wanted (id),
-           LATERAL (SELECT chunk_id, document_id, number FROM chunk_terms
-                     WHERE document_id = wanted.id AND collection_id = %(collection)s
-                     ORDER BY chunk_id LIMIT %(chunks_per_document)s) t
-), others AS MATERIALIZED (
-    SELECT t.*
-      FROM unnest(%(found)b::uuid[]) AS found (id),
-           LATERAL (SELECT chunk_id, document_id, number FROM chunk_terms
-                     WHERE chunk_id = found.id AND collection_id = %(collection)s LIMIT 1) t
-     WHERE t.chunk_id NOT IN (SELECT chunk_id FROM firsts)
-), taken AS (
-    SELECT * FROM firsts UNION ALL SELECT * FROM others
-)
-"""
-
-LEXICAL = "SELECT chunk_id, document_id, number, NULL FROM taken ORDER BY chunk_id"
-
-# An index holds the vectors of a document in the order of its chunks' ids: those of its first
-# chunks are read in a row.
-HYBRID = """
-, similarities AS (
-    SELECT e.*
-      FROM (SELECT document_id, (array_agg(chunk_id ORDER BY chunk_id DESC))[1] AS last
-              FROM firsts GROUP BY document_id) d,
-           LATERAL (SELECT chunk_id, 1 - min(embedding <=> %(vector)s) AS similarity
-                      FROM {table}
-                     WHERE document_id = d.document_id AND chunk_id <= d.last
-                     GROUP BY chunk_id) e
-    UNION ALL
-    SELECT o.chunk_id, e.similarity
-      FROM others o,
-           LATERAL (SELECT 1 - min(embedding <=> %(vector)s) AS similarity
-                      FROM {table} WHERE chunk_id = o.chunk_id) e
-)
-SELECT chunk_id, document_id, number, similarity
-  FROM taken LEFT JOIN similarities USING (chunk_id) ORDER BY chunk_id
+# What the words say of chunks found by meaning, and the meaning of chunks found by words.
+OTHER_VIEW = """
+SELECT chunk_id, number, NULL::float8 AS similarity
+  FROM chunk_terms WHERE chunk_id = ANY (%(by_meaning)b)
+UNION ALL
+SELECT chunk_id, NULL, 1 - min(embedding <=> %(vector)s)
+  FROM {table} WHERE chunk_id = ANY (%(by_words)b) GROUP BY chunk_id
 """
 
 
@@ -72,7 +36,7 @@ class Candidates:
     dense: NDArray[np.float64]
     """Cosine similarity of the best window; 0 for a chunk without vectors."""
     outdated: bool
-    """Whether some were written after the words were looked up, so that `bm25` is 0."""
+    """Whether some were written after the words were looked up, or are gone."""
 
     def __len__(self) -> int:
         return len(self.chunks)
@@ -81,40 +45,67 @@ class Candidates:
 async def candidates(
     connection: Connection,
     *,
-    collection: CollectionId,
-    documents: Collection[DocumentId],
-    found: Iterable[Scored],
+    words: LexicalRanking | None,
     matches: Matches | None,
-    sequences: Mapping[int, bytes],
+    near: Sequence[Scored] | None,
     vector: Vector | None,
     space: SpaceId | None,
 ) -> Candidates:
-    """The chunks of documents with both scores; of very long documents those found in any case."""
-    statement = sql.SQL(TAKEN + LEXICAL).format()
-    if vector is not None and space is not None:
-        statement = sql.SQL(TAKEN + HYBRID).format(table=sql.Identifier(embeddings.table(space)))
-    cursor = connection.cursor(binary=True)
-    await cursor.execute(
-        statement,
-        {
-            "vector": HalfVector(vector) if vector is not None else None,
-            "documents": list(documents),
-            "collection": collection,
-            "found": list({s.chunk_id for s in found if s.document_id in documents}),
-            "chunks_per_document": CHUNKS_PER_DOCUMENT,
-        },
-    )
-    rows = await cursor.fetchall()
-    chunks = [row[0] for row in rows]
-    numbers = [row[2] for row in rows]
-    bm25 = matches.scores(numbers) if matches else np.zeros(len(rows))
+    """The chunks of both rankings, of which one may be None, with both scores."""
+    document_of: dict[ChunkId, DocumentId] = {}
+    for ranking in (words.hits if words else (), near or ()):
+        document_of |= {scored.chunk_id: scored.document_id for scored in ranking}
+    numbers = dict(words.numbers) if words else {}
+    similarity = {scored.chunk_id: scored.score for scored in near or ()}
+    outdated = False
+    if matches is not None and vector is not None and space is not None:
+        by_meaning = similarity.keys() - numbers.keys()
+        seen_numbers, seen_similarity = await _other_view(
+            connection, space, vector, by_meaning, numbers.keys() - similarity.keys()
+        )
+        numbers |= seen_numbers
+        similarity |= seen_similarity
+        outdated = by_meaning > seen_numbers.keys() or any(
+            number >= matches.next_number for number in seen_numbers.values()
+        )
+    chunks = sorted(document_of, key=lambda chunk: chunk.bytes)
+    bm25 = np.zeros(len(chunks))
+    lexical = bm25
+    if matches is not None and words is not None:
+        bm25 = matches.scores([numbers.get(chunk, -1) for chunk in chunks])
+        lexical = calibrated(matches, bm25, [words.sequences.get(chunk, b"") for chunk in chunks])
     return Candidates(
         chunks=chunks,
-        documents=np.array([row[1] for row in rows], dtype=np.int64),
+        documents=np.array([document_of[chunk] for chunk in chunks], np.int64),
         bm25=bm25,
-        lexical=calibrated(matches, bm25, [sequences.get(number, b"") for number in numbers])
-        if matches
-        else bm25,
-        dense=np.array([row[3] or 0.0 for row in rows], dtype=np.float64),
-        outdated=matches is not None and max(numbers, default=0) >= matches.next_number,
+        lexical=lexical,
+        dense=np.array([similarity.get(chunk, 0.0) for chunk in chunks], np.float64),
+        outdated=outdated,
     )
+
+
+async def _other_view(
+    connection: Connection,
+    space: SpaceId,
+    vector: Vector,
+    by_meaning: Collection[ChunkId],
+    by_words: Collection[ChunkId],
+) -> tuple[Mapping[ChunkId, int], Mapping[ChunkId, float]]:
+    """The numbers of chunks found by meaning, the similarities of those found by words."""
+    cursor = connection.cursor(binary=True)
+    await cursor.execute(
+        sql.SQL(OTHER_VIEW).format(table=sql.Identifier(embeddings.table(space))),
+        {
+            "by_meaning": list(by_meaning),
+            "by_words": list(by_words),
+            "vector": HalfVector(vector),
+        },
+    )
+    numbers: dict[ChunkId, int] = {}
+    similarities: dict[ChunkId, float] = {}
+    for chunk, number, similarity in await cursor.fetchall():
+        if number is not None:
+            numbers[chunk] = number
+        else:
+            similarities[chunk] = similarity
+    return numbers, similarities

@@ -1,12 +1,11 @@
 """Search: a query to the chunks that answer it.
 
 Query --lexical--> ranking ┐
-      --dense----> ranking ┴--documents--complete--> candidates --fuse--boost--> [Hit]
+      --dense----> ranking ┴--other view--> candidates --fuse--boost--> [Hit]
 """
 
 import asyncio
 import re
-from collections import defaultdict
 from collections.abc import Collection as Ids
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -35,8 +34,6 @@ from vademecum.vectors.index import Filter, Narrowed, Nearest
 # Measured together: docs/decisions/0006-fusion.md.
 DEPTH = 100
 """Chunks asked of each retriever."""
-DOCUMENTS = 30
-"""Best documents of these of which all chunks are scored, by both retrievers."""
 WEIGHTS = {"lexical": 0.6, "dense": 0.4}
 BOOSTED = 250
 """Best candidates that a boost may move."""
@@ -78,11 +75,20 @@ class _Found:
     """What the retrievers that took part found, best first."""
 
     matches: Matches | None
-    sequences: Mapping[int, bytes]
+    words: LexicalRanking | None
     vector: Vector | None
-    rankings: Mapping[str, Sequence[Scored]]
-    outdated: bool
-    """Whether what the rankings hold was written anew meanwhile."""
+    near: Sequence[Scored] | None
+
+    @property
+    def rankings(self) -> dict[str, Sequence[Scored]]:
+        """Of the retrievers that took part."""
+        by_words = {"lexical": self.words.hits} if self.words is not None else {}
+        return by_words | ({"dense": self.near} if self.near is not None else {})
+
+    @property
+    def outdated(self) -> bool:
+        """Whether something of it was written anew meanwhile."""
+        return self.words is not None and self.words.outdated
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,11 +129,9 @@ async def search(
         async with database.connection() as connection:
             seen = await candidates(
                 connection,
-                collection=collection.id,
-                documents=_best_documents(found),
-                found=[scored for ranking in found.rankings.values() for scored in ranking],
+                words=found.words,
                 matches=found.matches,
-                sequences=found.sequences,
+                near=found.near,
                 vector=found.vector,
                 space=collection.space_id,
             )
@@ -188,22 +192,11 @@ async def _find(
     within: Sequence[DocumentId] | None,
     index: Nearest | None,
 ) -> _Found:
-    (held, lexical), (vector, dense) = await asyncio.gather(
+    (held, words), (vector, near) = await asyncio.gather(
         _lexical(database, collection, query, within),
         _dense(database, collection, embedder, query, within, index),
     )
-    rankings: dict[str, Sequence[Scored]] = {}
-    if held is not None:
-        rankings["lexical"] = lexical.hits
-    if vector is not None:
-        rankings["dense"] = dense
-    return _Found(
-        matches=held,
-        sequences=lexical.sequences,
-        vector=vector,
-        rankings=rankings,
-        outdated=lexical.outdated,
-    )
+    return _Found(matches=held, words=words, vector=vector, near=near)
 
 
 async def _lexical(
@@ -211,14 +204,13 @@ async def _lexical(
     collection: Collection,
     query: Query,
     within: Sequence[DocumentId] | None,
-) -> tuple[Matches | None, LexicalRanking]:
-    none = LexicalRanking(hits=[], sequences={}, outdated=False)
+) -> tuple[Matches | None, LexicalRanking | None]:
     if query.mode == "dense":
-        return None, none
+        return None, None
     async with database.connection() as connection:
         held = await matches(connection, collection.id, query.text, documents=within)
         if held is None:
-            return None, none
+            return None, None
         return held, await best_matches(connection, collection.id, held, limit=DEPTH)
 
 
@@ -229,9 +221,9 @@ async def _dense(
     query: Query,
     within: Sequence[DocumentId] | None,
     index: Nearest | None,
-) -> tuple[Vector | None, list[Scored]]:
+) -> tuple[Vector | None, Sequence[Scored] | None]:
     if query.mode == "lexical" or embedder is None or collection.space_id is None:
-        return None, []
+        return None, None
     provider, _, model = embedder.space.model.partition(":")
     with span("embed", provider, model=model, chunk_count=1) as traced:
         vector = await embedder.embed_query(query.text)
@@ -250,27 +242,6 @@ async def _dense(
             limit=DEPTH,
             documents=within,
         )
-
-
-def _best_documents(found: _Found) -> list[DocumentId]:
-    """The documents that are worth a closer look, by their best chunk in each ranking.
-
-    One that a ranking does not hold is taken to score there as the last one of it. Equals come by
-    the ids of their chunks, which follow from content, and not by the order they were stored in.
-    """
-    totals: dict[DocumentId, float] = defaultdict(float)
-    named: dict[DocumentId, ChunkId] = {}
-    for name, ranking in found.rankings.items():
-        if not ranking:
-            continue
-        scale = 1 / found.matches.bound if name == "lexical" and found.matches else 1.0
-        best: dict[DocumentId, float] = {}
-        for scored in ranking:
-            best.setdefault(scored.document_id, scored.score)
-            named.setdefault(scored.document_id, scored.chunk_id)
-        for document, score in best.items():
-            totals[document] += WEIGHTS[name] * scale * (score - ranking[-1].score)
-    return sorted(totals, key=lambda document: (-totals[document], named[document]))[:DOCUMENTS]
 
 
 def _rank(seen: Candidates, found: _Found, query: Query) -> list[_Ranked]:

@@ -206,11 +206,14 @@ async def postings(
 
 async def chunks_of(
     connection: Connection, collection: CollectionId, numbers: Sequence[int], *, sequences: bool
-) -> dict[int, tuple[ChunkId, bytes | None]]:
-    """Id, and where wanted the sequence of terms, of those of the chunks that exist."""
+) -> dict[int, tuple[ChunkId, DocumentId, bytes | None]]:
+    """Id, document, and where wanted the sequence of terms, of those of the chunks that exist."""
     cursor = connection.cursor(binary=True)
     await cursor.execute(
         SQL["numbered_chunks"],
         {"collection": collection, "numbers": list(numbers), "sequences": sequences},
     )
-    return {number: (chunk, sequence) for number, chunk, sequence in await cursor.fetchall()}
+    return {
+        number: (chunk, document, sequence)
+        for number, chunk, document, sequence in await cursor.fetchall()
+    }

@@ -39,8 +39,6 @@ ALTER TABLE chunk_terms DROP COLUMN weights;
 ALTER TABLE chunk_terms ALTER COLUMN number SET NOT NULL, ALTER COLUMN frequencies SET NOT NULL;
 ALTER TABLE lexical_statistics DROP COLUMN pivot;
 CREATE UNIQUE INDEX chunk_terms_number ON chunk_terms (collection_id, number);
-CREATE INDEX chunk_terms_document ON chunk_terms (document_id, chunk_id)
-    INCLUDE (number, collection_id);
 
 CREATE TABLE segments (
     collection_id integer NOT NULL REFERENCES collections (id) ON DELETE CASCADE,
@@ -116,7 +114,7 @@ END $$;
 CREATE TRIGGER terms_deleted AFTER DELETE ON terms
     REFERENCING OLD TABLE AS removed FOR EACH STATEMENT EXECUTE FUNCTION drop_postings();
 
--- The vectors of a document's chunks are read side by side, as its chunks are above.
+-- The vectors of a document's chunks are read side by side.
 DO $$
 DECLARE
     space integer;

@@ -74,5 +74,5 @@ SELECT t.term, t.id, t.chunk_count, p.entries, g.dropped,
  ORDER BY t.chunk_count, t.term, p.first;
 
 -- name: numbered_chunks
-SELECT number, chunk_id, CASE WHEN %(sequences)s THEN sequence END
+SELECT number, chunk_id, document_id, CASE WHEN %(sequences)s THEN sequence END
   FROM chunk_terms WHERE collection_id = %(collection)s AND number = ANY (%(numbers)s);
