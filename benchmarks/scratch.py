@@ -43,10 +43,10 @@ async def scratch_app(
             async with App.open(settings) as app:
                 yield app
     finally:
-        await _remove(home)
+        await remove(home)
 
 
-async def _remove(home: Path) -> None:
+async def remove(home: Path) -> None:
     """The server's watcher ends a moment after it, and until then makes its lock files anew."""
     for _ in range(50):
         shutil.rmtree(home, ignore_errors=True)

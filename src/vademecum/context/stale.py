@@ -82,11 +82,12 @@ class StaleCalls:
         require_all("write")
         before = await self.list_stale(collection)
         problems: dict[str, str] = {}
-        for name in sorted({one.project for one in before if one.kind == "summary"}):
+        summaries = [one for one in before if one.kind == "summary"]
+        for name in sorted({one.project for one in summaries}):
             try:
                 await self._make_again(name)
             except VadeError as error:
-                problems[name] = str(error)
+                problems |= {one.id: str(error) for one in summaries if one.project == name}
         async with self._database.connection() as connection:
             resting = await rests_on.stale_notes(connection, collection)
         for note in resting:
@@ -105,7 +106,7 @@ class StaleCalls:
         return Refreshed(
             refreshed=[one for one in before if (one.kind, one.id) not in still],
             left=[
-                (one, problems.get(one.id) or problems.get(one.project) or ADVICE[one.kind])
+                (one, problems.get(one.id, ADVICE[one.kind]))
                 for one in before
                 if (one.kind, one.id) in still
             ],
