@@ -182,7 +182,7 @@ class Sources:
             report.notices += gave.notices
             for each in gave.documents:
                 report.documents.append(await self._take(adapter.name, each))
-        if report.documents:
+        if any(one.change != "unchanged" for one in report.documents):
             progress("making it searchable")
             report.searchable = await self._embed()
         return report

@@ -47,6 +47,11 @@ class Inventory:
         ends = [known for known in self.entries if known.rpartition(".")[2] == last]
         return list(dict.fromkeys([*get_close_matches(name, self.entries, 3), *ends]))[:5]
 
+    def on_page(self, path: str) -> dict[str, Entry]:
+        """The entries of a page, relative to the site, by their anchors."""
+        parts = ((one.location.partition("#"), one) for one in self.entries.values())
+        return {anchor: one for (page, _, anchor), one in parts if page == path}
+
     def module_of(self, name: str) -> str:
         """The longest documented module that a name begins with; else all but its last part."""
         parts = name.split(".")

@@ -155,12 +155,7 @@ class Sphinx:
     ) -> FoundDocument:
         document = await replies.document(reply)
         listed = await asyncio.to_thread(definitions, reply.data, reply.url)
-        names = {
-            anchor: entry
-            for entry in inventory.entries.values()
-            for url, anchor in [urldefrag(urljoin(base, entry.location))]
-            if url == reply.route.url
-        }
+        names = inventory.on_page(reply.route.url.removeprefix(base))
         source = self._source(package)
         apis: list[APIReference] = []
         replaced: list[tuple[APIReference, str, Definition]] = []
