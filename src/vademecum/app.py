@@ -234,7 +234,9 @@ class App:
             search=self._documents_for_graph,
             embed=self._make_searchable,
         )
-        self.context = ContextCalls(notes=self.notes, memory=self.memory, graph=self.graph)
+        self.context = ContextCalls(
+            notes=self.notes, memory=self.memory, graph=self.graph, sources=self.sources
+        )
         self.stale = StaleCalls(database, ask_again=self._ask_again, make_again=self._make_again)
 
     @classmethod

@@ -11,14 +11,16 @@ from pathlib import Path
 from uuid import UUID
 
 from vademecum.access import require_all
+from vademecum.context import fetch as fetching
 from vademecum.context import outside
-from vademecum.context.decide import should_query_external
+from vademecum.context.decide import Decision, should_query_external
 from vademecum.context.errors import Failure, read_failure
 from vademecum.context.outside import Outside
 from vademecum.context.told import Context, fit
 from vademecum.errors import BadInput, VadeError
 from vademecum.graph.code import CodeFile
 from vademecum.graph.facade import Graph
+from vademecum.graph.fetching import Sources
 from vademecum.graph.learning import Scored
 from vademecum.graph.nodes import CodeFile as CodeFileNode
 from vademecum.graph.nodes import Decision as DecisionNode
@@ -50,9 +52,11 @@ class ContextCalls:
         notes: Notes,
         memory: MemoryCalls,
         graph: Graph,
+        sources: Sources,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         self._notes, self._memory, self._graph, self._now = notes, memory, graph, now
+        self._sources = sources
 
     async def build(
         self,
@@ -63,8 +67,13 @@ class ContextCalls:
         error: str = "",
         user: str = "",
         budget: int = 1500,
+        fetch: bool = False,
     ) -> Context:
-        """The context of a task. `path` is a file at hand, `error` a traceback. Raises BadInput."""
+        """The context of a task. `path` is a file at hand, `error` a traceback.
+
+        With `fetch` what the task names and the graph does not know is looked up first, where the
+        rules say to look outside. Raises BadInput.
+        """
         require_all("read")
         task = task.strip()
         if not task or len(task) > MAX_TASK:
@@ -80,13 +89,21 @@ class ContextCalls:
         found = await self._about(task, project, notices)
         solutions = await self._solutions(failure, project, notices)
         new, at_hand = await self._at_hand(task, path, project, notices)
-        decision = should_query_external(
-            task,
-            notes=len(found),
-            new_apis=new,
-            failure=failure.pattern if failure else "",
-            solved=bool(solutions),
-        )
+
+        def decide(names: Sequence[str]) -> Decision:
+            return should_query_external(
+                task,
+                notes=len(found),
+                new_apis=names,
+                failure=failure.pattern if failure else "",
+                solved=bool(solutions),
+            )
+
+        unknown = fetching.missing(outside.names_in(task), at_hand) if fetch else []
+        if fetch and decide([*new, *unknown]).look_outside:
+            notices += await fetching.fetch(self._sources, unknown, failure, path)
+            new, at_hand = await self._at_hand(task, path, project, notices)
+        decision = decide(new)
         narrative = ""
         if user:
             narrative = (await self._memory.show(user)).content

@@ -6,6 +6,7 @@ from mcp.server import MCPServer
 from mcp_types import CallToolResult
 
 from vademecum.context.outside import Outside
+from vademecum.graph.sources.adapter import Subject
 from vademecum.surfaces.mcp_results import ALWAYS, SIZED, Opened, problem, result, told
 
 AGENT = "mcp"
@@ -45,18 +46,27 @@ def add_tools(server: MCPServer, opened: Opened) -> None:
 
     @server.tool(meta=SIZED)
     @told
-    async def find_api(name: str, project: str = "") -> CallToolResult:
+    async def find_api(name: str, project: str = "", fetch: bool = False) -> CallToolResult:
         """The exact API of a library: signature, version, deprecation, example, source.
 
         name: qualified as it is imported, such as `httpx.Client.get`. Known are libraries of
-        projects that were linked, and what was fetched from documentation.
+        projects that were linked, and what was fetched from documentation. fetch: look a Python
+        API up there now, where it is not known.
         """
         app = await opened()
         found = await app.context.find_api(name, project=project)
+        failed: list[str] = []
+        if fetch and not found:
+            subject = Subject(kind="api", name=name.strip().removesuffix("()"), language="python")
+            report = await app.sources.fetch(subject)
+            failed = [f"{one.source}: {one.reason}" for one in report.failed]
+            found = await app.context.find_api(name, project=project)
         value: dict[str, object] = {"apis": [_fields(one) for one in found]}
+        if failed:
+            value["notices"] = failed
         if not found:
             value["next"] = (
-                "Qualify the name fully, or have `vade link DIR` or `vade fetch api NAME` run."
+                "Qualify the name fully, call again with fetch, or have `vade link DIR` run."
             )
         lines = [f"- `{one.title}` ({one.version}) {one.warning}\n  {one.text}" for one in found]
         return result(value, "\n".join(lines) or "No such API is known.")

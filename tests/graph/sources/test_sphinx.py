@@ -271,6 +271,27 @@ async def test_a_site_that_went_on_to_another_version_supersedes(app: App, site:
     assert row.end_id == old.id
 
 
+async def test_a_context_looks_up_what_its_task_names(app: App, site: Host) -> None:
+    task = "call `shoplib.Client.get` in client.py"
+    quiet = await app.context.build(task, project="shop")
+    asked = list(site.asked)
+    loud = await app.context.build(task, project="shop", fetch=True)
+    refactoring = await app.context.build("rename `shoplib.x.y`", project="shop", fetch=True)
+
+    assert (quiet.decision.rule, quiet.outside, asked) == ("nothing_new", [], [])
+    assert loud.decision.rule == "new_apis"
+    assert loud.outside[0].title == "shoplib.Client.get"
+    assert refactoring.decision.rule == "refactoring"
+    assert "shoplib.x" not in " ".join(refactoring.notices)
+
+
+async def test_a_context_says_what_could_not_be_looked_up(app: App, host: Host) -> None:
+    context = await app.context.build("call `nowhere.get`", project="shop", fetch=True)
+
+    assert context.decision.rule == "nothing_new"
+    assert "it answered 404" in context.notices[0]
+
+
 def test_inventories_that_cannot_be_read() -> None:
     head = b"# Sphinx inventory version 2\n# Project: x\n# Version: 1\n# rest\n"
     first = b"# Sphinx inventory version 1\n# Project: x\n# Version: 1\nx.y function x.html\n"

@@ -76,6 +76,17 @@ class Environment:
                 return one
         return None
 
+    def package_of(self, path: str) -> Installed | None:
+        """As `owner`, without reading all distributions where the name tells which it is."""
+        top = path.partition(".")[0]
+        if not any(any(folder.glob(f"{top}*")) for folder in self.folders):
+            return None
+        for one in metadata.distributions(name=top, path=[str(f) for f in self.folders]):
+            described = _describe(one)
+            if described is not None and top in (m.partition(".")[0] for m in described.modules):
+                return described
+        return self.owner(path)
+
     def is_stdlib(self, path: str) -> bool:
         top = path.partition(".")[0]
         return top in sys.stdlib_module_names and self.stdlib is not None

@@ -18,6 +18,7 @@ from vademecum.surfaces.cli.run import note, options, print_json, run
 Examples:
   vade context "add retries to the client" --path src/client.py
   vade context "fix the failing test" --error traceback.txt
+  vade context "send prices by `requests.Session.post`" --fetch
   vade context "write the release notes" --user someone@example.org --budget 500
 
 Notes of importance 5 and more come first, at most three; then the narrative of --user; then, where
@@ -31,6 +32,9 @@ the rules say that it would help, at most two references from outside, marked as
 )
 @click.option("--error", type=click.File(), metavar="FILE", help="A traceback; - is stdin.")
 @click.option("--user", default="", metavar="ADDRESS", help="Whose narrative to add.")
+@click.option(
+    "--fetch", is_flag=True, help="Look up what the task names and is not known (`vade fetch`)."
+)
 @click.option("--budget", default=1500, show_default=True, metavar="N", help="Tokens, at most.")
 @options
 def context_command(
@@ -42,6 +46,7 @@ def context_command(
     error: Any,
     user: str,
     budget: int,
+    fetch: bool,
 ) -> None:
     """What an agent should know for a task: notes first, then the user, then the outside."""
     try:
@@ -52,7 +57,7 @@ def context_command(
     found = run(
         settings,
         lambda app: app.context.build(
-            task, project=name, path=path, error=text, user=user, budget=budget
+            task, project=name, path=path, error=text, user=user, budget=budget, fetch=fetch
         ),
     )
     for notice in found.notices:

@@ -300,7 +300,7 @@ def _installed(name: str) -> tuple[str, str]:
     if name.partition(".")[0] in sys.stdlib_module_names:
         return "", ""
     try:
-        owner = environment.find(Path.cwd()).owner(name)
+        owner = environment.find(Path.cwd()).package_of(name)
     except BadInput:
         return "", ""
     return (owner.name, owner.version) if owner is not None else ("", "")
