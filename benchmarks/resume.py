@@ -94,7 +94,7 @@ def killed(side: Side, seconds: float, kills: int, chance: random.Random) -> int
     at_work = 0
     for number in range(kills):
         command = side.index()
-        time.sleep(chance.uniform(0.1, 2.0) * seconds / kills)
+        time.sleep(chance.uniform(0.1, 1.2) * seconds / kills)
         at_work += command.poll() is None
         command.kill()
         if number % 2:
