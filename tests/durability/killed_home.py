@@ -21,7 +21,7 @@ from vademecum.store import runs
 from vademecum.store.embedded import EmbeddedDatabase
 
 VADE = Path(sys.executable).parent / "vade"
-LIMIT = 120.0
+LIMIT = 240.0
 """Seconds after which a command counts as stuck."""
 
 

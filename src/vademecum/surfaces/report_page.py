@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from html import escape
+from itertools import pairwise
 
 from vademecum.cache.report import STEPS, Report
 
@@ -40,7 +41,7 @@ def page(report: Report) -> str:
 def _picture(
     report: Report, points: Sequence[tuple[int, float]], top: float, target: float, title: str
 ) -> str:
-    """A line with a dot for each step, and the target dashed."""
+    """A dot for each step, a line between those that follow one another, and the target dashed."""
     if not points:
         return "<p>No checks in this period.</p>"
 
@@ -50,20 +51,25 @@ def _picture(
     def y(value: float) -> float:
         return 8 + (1 - value / top) * (HEIGHT - FOOT - 8)
 
-    line = " ".join(f"{x(step):.1f},{y(value):.1f}" for step, value in points)
+    lines = "".join(
+        f"M{x(step):.1f} {y(value):.1f}L{x(following):.1f} {y(then):.1f}"
+        for (step, value), (following, then) in pairwise(points)
+        if following == step + 1
+    )
     dots = "".join(
         f'<circle cx="{x(step):.1f}" cy="{y(value):.1f}" r="3"><title>{value:.1f}</title></circle>'
         for step, value in points
     )
     floor = y(0)
+    highest = f'<text x="{LEFT - 6}" y="14" text-anchor="end">{top:.0f}</text>'
     return (
         f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{title}" fill="#1a5fb4">'
         f'<path d="M{LEFT} 8V{floor}H{WIDTH}" fill="none" stroke="#999"/>'
         f'<path d="M{LEFT} {y(target):.1f}H{WIDTH}" stroke="#999" stroke-dasharray="4"/>'
-        f'<text x="{LEFT - 6}" y="14" text-anchor="end">{top:.0f}</text>'
+        f"{highest if top > target else ''}"
         f'<text x="{LEFT - 6}" y="{y(target) + 4:.1f}" text-anchor="end">{target:.0f}</text>'
         f'<text x="{LEFT - 6}" y="{floor}" text-anchor="end">0</text>'
         f'<text x="{LEFT}" y="{HEIGHT - 5}">{report.since:%m-%d %H:%M}</text>'
         f'<text x="{WIDTH}" y="{HEIGHT - 5}" text-anchor="end">{report.until:%m-%d %H:%M}</text>'
-        f'<polyline points="{line}" fill="none" stroke="#1a5fb4" stroke-width="2"/>{dots}</svg>'
+        f'<path d="{lines}" fill="none" stroke="#1a5fb4" stroke-width="2"/>{dots}</svg>'
     )
