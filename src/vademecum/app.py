@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 from uuid import UUID
 
 from vademecum.access import Access, Scope, may_spend, require, require_all, require_user, sees_all
@@ -83,6 +84,9 @@ from vademecum.store.runs import Run, RunMode
 from vademecum.telemetry.spans import span, tracing
 from vademecum.types import Change, ChunkId, Cited, CollectionId, Dropped, Hit, Query
 from vademecum.worker import Progress, Worker
+
+if TYPE_CHECKING:
+    from vademecum.inference.ray import RayCluster
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -185,6 +189,7 @@ class App:
         self.runs = Runs(database)
         self.shelf = Shelf(database)
         self._embedders: dict[str, Embedder | None] = {}
+        self._cluster: RayCluster | None = None
         self.cache = Cache(
             database,
             home=settings.home,
@@ -706,7 +711,7 @@ class App:
     def _worker(self, target: Collection | None, listener: Listener) -> Worker:
         return Worker(
             self.database,
-            self.embedder,
+            self._document_embedder,
             collection=target.id if target else None,
             notice=listener.notice,
             progress=listener.worked,
@@ -1227,6 +1232,28 @@ class App:
             load_profile(target.profile, target.declaration),
             self._worker(None, listener).embedder(target.next_embedder or target.embedder),
         )
+
+    @asynccontextmanager
+    async def on_ray(self, address: str | None = None) -> AsyncIterator[None]:
+        """Meanwhile documents are embedded on a Ray cluster, with the same vectors.
+
+        Raises MissingExtra, BadSetting.
+        """
+        from vademecum.inference.ray import RayCluster
+
+        async with RayCluster.opened(address, home=self.settings.home) as cluster:
+            self._cluster = cluster
+            try:
+                yield
+            finally:
+                self._cluster = None
+
+    def _document_embedder(self, setting: str) -> Embedder | None:
+        """Where documents are embedded; queries are on this machine."""
+        embedder = self.embedder(setting)
+        if embedder is None or self._cluster is None:
+            return embedder
+        return self._cluster.embedder(setting, embedder)
 
     def embedder(self, setting: str) -> Embedder | None:
         if setting not in self._embedders:

@@ -1,6 +1,7 @@
 """bulk-index, store, process-queue."""
 
 import sys
+from contextlib import nullcontext
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -31,6 +32,7 @@ Examples:
   vade bulk-index ./docs -c handbook --profile kb
   vade bulk-index ./docs --no-wait && vade process-queue
   vade bulk-index ./knowledge-bases --each-folder
+  vade bulk-index ./docs --engine ray --ray-address 10.0.0.1:6379
 
 Only new and changed files are read; files that are gone are removed from the collection. A file
 that cannot be read is named, and the rest goes on. A knowledge base (profile kb) also keeps its
@@ -57,6 +59,14 @@ ledger, task list and summaries in the folder: .kb/ and TASKS.md.
 @click.option(
     "--no-wait", is_flag=True, help="Store and queue only; `process-queue` does the rest."
 )
+@click.option(
+    "--engine",
+    type=click.Choice(["local", "ray"]),
+    default="local",
+    show_default=True,
+    help="Where documents are embedded: here, or on a Ray cluster.",
+)
+@click.option("--ray-address", metavar="HOST:PORT", help="Default: RAY_ADDRESS, or one begun here.")
 @options
 def bulk_index_command(
     settings: Settings,
@@ -69,6 +79,8 @@ def bulk_index_command(
     force: bool,
     mode: "RunMode | None",
     no_wait: bool,
+    engine: str,
+    ray_address: str | None,
 ) -> None:
     """Index the documents of a folder, or bring their index up to date."""
     from vademecum.surfaces.cli.progress import ProgressLine
@@ -79,37 +91,44 @@ def bulk_index_command(
         raise click.UsageError("--each-folder and --mode recreate do not go together.")
     if force and mode not in (None, "full"):
         raise click.UsageError("--force is --mode full: give one of them.")
+    if engine == "ray" and no_wait:
+        raise click.UsageError("--no-wait leaves the embedding to others: --engine has no use.")
+    if ray_address and engine != "ray":
+        raise click.UsageError("--ray-address is for --engine ray.")
     force = force or mode == "full"
     if profile is not None and profile.endswith(".toml"):
         profile = str(Path(profile).absolute())
     line = ProgressLine(quiet=as_json)
     if each_folder:
-        done = run(
-            settings,
-            lambda app: app.bulk_index_each(
-                folder,
-                profile=profile,
-                embedder=embedder,
-                force=force,
-                wait=not no_wait,
-                listener=line.listener(),
-            ),
-        )
+
+        async def each(app: "App") -> "list[IngestReport | Failure]":
+            async with app.on_ray(ray_address) if engine == "ray" else nullcontext():
+                return await app.bulk_index_each(
+                    folder,
+                    profile=profile,
+                    embedder=embedder,
+                    force=force,
+                    wait=not no_wait,
+                    listener=line.listener(),
+                )
+
+        done = run(settings, each)
         line.end()
         print_reports(done, as_json)
         return
 
     async def work(app: "App") -> "IngestReport":
-        return await app.bulk_index(
-            folder,
-            collection=collection or settings.collection,
-            profile=profile,
-            embedder=embedder,
-            force=force,
-            mode=mode,
-            wait=not no_wait,
-            listener=line.listener(),
-        )
+        async with app.on_ray(ray_address) if engine == "ray" else nullcontext():
+            return await app.bulk_index(
+                folder,
+                collection=collection or settings.collection,
+                profile=profile,
+                embedder=embedder,
+                force=force,
+                mode=mode,
+                wait=not no_wait,
+                listener=line.listener(),
+            )
 
     report = run(settings, work)
     line.end()
