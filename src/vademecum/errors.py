@@ -18,6 +18,7 @@
     │   └── BadGold
     ├── UnreadableSource      one file or page, by name         exit 1
     │   ├── FetchRefused
+    │   │   └── PrivateAddress
     │   ├── HostBusy
     │   ├── BadStatus
     │   └── NotCacheable
@@ -199,6 +200,16 @@ class FetchRefused(UnreadableSource):
     """The address is one that Vademecum does not fetch."""
 
     exit_code = 2
+
+
+class PrivateAddress(FetchRefused):
+    """The host is in a private network."""
+
+    hint = "The cache fetches it where a rule of cache.toml says `private_network = true`."
+
+    def __init__(self, source: str, address: str) -> None:
+        self.address = address
+        super().__init__(source, f"its host is in a private network ({address})")
 
 
 class HostBusy(UnreadableSource):

@@ -12,7 +12,13 @@ from functools import cache
 from typing import TYPE_CHECKING
 from urllib.parse import urljoin, urlsplit
 
-from vademecum.errors import BadStatus, FetchRefused, HostBusy, UnreadableSource
+from vademecum.errors import (
+    BadStatus,
+    FetchRefused,
+    HostBusy,
+    PrivateAddress,
+    UnreadableSource,
+)
 from vademecum.ingest.read.formats import FORMATS, extension_of, too_large
 
 if TYPE_CHECKING:
@@ -205,7 +211,7 @@ class _Guard:
         if not self.allow_private:
             for address in addresses:
                 if not is_public(address):
-                    raise FetchRefused(url, f"its host is in a private network ({address})")
+                    raise PrivateAddress(url, str(address))
         return addresses
 
 
