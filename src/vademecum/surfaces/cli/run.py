@@ -7,6 +7,7 @@ import logging
 import os
 import signal
 import sys
+import threading
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, is_dataclass
@@ -87,6 +88,14 @@ def stoppable() -> Iterator[None]:
     def stop(number: int, frame: object) -> NoReturn:
         raise KeyboardInterrupt  # a module that is being imported may catch any Exception
 
+    def lost(raised: "sys.UnraisableHookArgs") -> None:
+        """In a callback, such as the import system has, nobody can catch it: asked for again."""
+        if isinstance(raised.exc_value, KeyboardInterrupt):
+            threading.Timer(0.01, os.kill, (os.getpid(), signal.SIGTERM)).start()
+        else:
+            sys.__unraisablehook__(raised)
+
+    sys.unraisablehook = lost
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, stop)
     try:
