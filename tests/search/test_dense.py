@@ -8,7 +8,7 @@ from pgvector import HalfVector
 
 from vademecum.store import documents, embeddings
 from vademecum.store.db import Connection, Database
-from vademecum.types import CollectionId, EmbeddingSpace, SpaceId
+from vademecum.types import CollectionId, DocumentId, EmbeddingSpace, SpaceId
 from vademecum.vectors import pgvector
 
 ROWS = 4000
@@ -107,6 +107,35 @@ async def test_a_filter_does_not_starve_the_result(
     assert len(hits) == 10
     assert len(exact & {hit.chunk_id for hit in hits}) >= 9
     assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
+
+
+@pytest.mark.parametrize(("collection", "scanned"), [(1, 1), (2, 0)])
+async def test_few_windows_are_all_compared_and_many_looked_up(
+    filled: tuple[Connection, SpaceId], collection: int, scanned: int
+) -> None:
+    connection, space = filled
+    vector = np.ones(16, dtype=np.float32)
+    cursor = await connection.execute(
+        "SELECT id FROM crawled_documents WHERE collection_id = %s", [collection]
+    )
+    documents = [DocumentId(document) for (document,) in await cursor.fetchall()]
+    before = await index_scans(connection, space)
+
+    hits = await pgvector.nearest(
+        connection,
+        space=space,
+        collection=CollectionId(collection),
+        vector=vector,
+        limit=8,
+        documents=documents,
+    )
+
+    assert await index_scans(connection, space) == before + scanned
+    everything = await pgvector.similarities(
+        connection, space=space, document=documents[0], vector=vector
+    )
+    best = sorted(everything.values(), reverse=True)[:8]
+    assert [hit.score for hit in hits] == pytest.approx(best, abs=1e-6 if not scanned else 0.05)
 
 
 async def test_a_keyword_keeps_to_the_documents_that_hold_it(

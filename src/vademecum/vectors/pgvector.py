@@ -41,6 +41,21 @@ EXACTLY = " + 0"
 """An expression that no index is made for: every row that passes the filter is looked at."""
 
 
+VISIT = 10
+"""What a step through the vector index costs, in comparisons of vectors that lie side by side.
+Measured on 88 266 windows: 10.5 µs to 1.0."""
+
+# A scan of the index for so many windows visits windows / share rows of the table, an exact one
+# share · rows. Counting stops where the first is surely cheaper.
+FEW = """
+SELECT few.most > 0 AND few.most > (
+           SELECT count(*) FROM (SELECT FROM {table} WHERE document_id = ANY (%(documents)s)
+                                  LIMIT few.most) AS counted)
+  FROM (SELECT sqrt(%(visits)s::float8 * greatest(reltuples, 0))::bigint AS most
+          FROM pg_class WHERE oid = %(table)s::regclass) AS few
+"""
+
+
 async def nearest(
     connection: Connection,
     *,
@@ -52,17 +67,37 @@ async def nearest(
 ) -> list[Scored]:
     """The chunks whose best window is nearest, best first; the score is the cosine similarity.
 
-    Of all documents of the collection, or of some. Without the iterative scan an index scan that
-    meets few rows of the collection would end with too few hits, or none. It too gives up after
-    many rows; where it did, few pass the filter, and these are compared one by one.
+    Of all documents of the collection, or of some; where these are few, all of their windows are
+    compared. Without the iterative scan an index scan that meets few rows of the collection would
+    end with too few hits, or none. It too gives up after many rows; where it did, what passes the
+    filter is compared one by one after all.
     """
-    rows = await _rows(connection, space, collection, vector, limit, documents, False)
-    if documents is not None and sum(row[3] for row in rows) < limit * WINDOWS_PER_CHUNK:
+    few = documents is not None and await _are_few(connection, space, documents, limit)
+    rows = await _rows(connection, space, collection, vector, limit, documents, few)
+    short = documents is not None and sum(row[3] for row in rows) < limit * WINDOWS_PER_CHUNK
+    if short and not few:
         rows = await _rows(connection, space, collection, vector, limit, documents, True)
     return [
         Scored(chunk_id=chunk, document_id=document, score=score)
         for chunk, document, score, *_ in rows[:limit]
     ]
+
+
+async def _are_few(
+    connection: Connection, space: SpaceId, documents: Sequence[DocumentId], limit: int
+) -> bool:
+    """Whether comparing all windows of the documents is cheaper than a scan of the index."""
+    table = embeddings.table(space)
+    cursor = await connection.execute(
+        sql.SQL(FEW).format(table=sql.Identifier(table)),
+        {
+            "documents": documents,
+            "table": table,
+            "visits": VISIT * limit * WINDOWS_PER_CHUNK,
+        },
+    )
+    row = await cursor.fetchone()
+    return row is not None and bool(row[0])
 
 
 async def _rows(
