@@ -73,8 +73,8 @@ def test_ends_as_if_undisturbed(killed: Arena) -> None:
     killed.index()
     ours, results = files(killed.folder), found(killed)
 
-    asyncio.run(killed._make_database("fresh"))
-    fresh = asyncio.run(killed._url("fresh"))
+    asyncio.run(killed.make_database("fresh"))
+    fresh = asyncio.run(killed.url_of("fresh"))
     killed.index(database=fresh)
 
     assert found(killed, fresh) == results

@@ -25,7 +25,7 @@ print(vector.tobytes().hex())
 
 
 def graph_file(home: Path) -> Path:
-    [path] = (home / "models").iterdir()
+    [path] = (home / "models").glob("*.onnx")  # beside it there may be folders of other models
     return path
 
 

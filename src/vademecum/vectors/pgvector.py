@@ -45,15 +45,17 @@ VISIT = 10
 """What a step through the vector index costs, in comparisons of vectors that lie side by side.
 Measured on 88 266 windows: 10.5 µs to 1.0."""
 
-# A scan of the index for so many windows visits windows / share rows of the table, an exact one
-# share · rows. Counting stops where the first is surely cheaper.
+# A scan of the index makes some steps for every window wanted, and where only a share of the rows
+# passes, so many times more; an exact one compares all that pass. Counted as far as it matters.
 FEW = """
-SELECT few.most > 0 AND few.most > (
-           SELECT count(*) FROM (SELECT FROM {table} WHERE document_id = ANY (%(documents)s)
-                                  LIMIT few.most) AS counted)
-  FROM (SELECT sqrt(%(visits)s::float8 * greatest(reltuples, 0))::bigint AS most
+SELECT few.most > (SELECT count(*)
+                     FROM (SELECT FROM {table} e
+                            WHERE e.collection_id = %(collection)s {within}
+                            LIMIT few.most) AS counted)
+  FROM (SELECT greatest(%(steps)s::float8, {share})::bigint AS most
           FROM pg_class WHERE oid = %(table)s::regclass) AS few
 """
+SHARE = "sqrt(%(steps)s::float8 * greatest(reltuples, 0))"
 
 
 async def nearest(
@@ -67,12 +69,12 @@ async def nearest(
 ) -> list[Scored]:
     """The chunks whose best window is nearest, best first; the score is the cosine similarity.
 
-    Of all documents of the collection, or of some; where these are few, all of their windows are
-    compared. Without the iterative scan an index scan that meets few rows of the collection would
-    end with too few hits, or none. It too gives up after many rows; where it did, what passes the
-    filter is compared one by one after all.
+    Of all documents of the collection, or of some; where these have few windows, all of them are
+    compared, which is exact. Without the iterative scan an index scan that meets few rows of the
+    collection would end with too few hits, or none. It too gives up after many rows; where it did,
+    what passes the filter is compared one by one after all.
     """
-    few = documents is not None and await _are_few(connection, space, documents, limit)
+    few = await _are_few(connection, space, collection, documents, limit)
     rows = await _rows(connection, space, collection, vector, limit, documents, few)
     short = documents is not None and sum(row[3] for row in rows) < limit * WINDOWS_PER_CHUNK
     if short and not few:
@@ -84,16 +86,26 @@ async def nearest(
 
 
 async def _are_few(
-    connection: Connection, space: SpaceId, documents: Sequence[DocumentId], limit: int
+    connection: Connection,
+    space: SpaceId,
+    collection: CollectionId,
+    documents: Sequence[DocumentId] | None,
+    limit: int,
 ) -> bool:
-    """Whether comparing all windows of the documents is cheaper than a scan of the index."""
+    """Whether comparing all windows that pass is cheaper than a scan of the index."""
     table = embeddings.table(space)
+    query = sql.SQL(FEW).format(
+        table=sql.Identifier(table),
+        within=sql.SQL(WITHIN if documents is not None else ""),
+        share=sql.SQL(SHARE if documents is not None else "0"),
+    )
     cursor = await connection.execute(
-        sql.SQL(FEW).format(table=sql.Identifier(table)),
+        query,
         {
+            "collection": collection,
             "documents": documents,
             "table": table,
-            "visits": VISIT * limit * WINDOWS_PER_CHUNK,
+            "steps": VISIT * limit * WINDOWS_PER_CHUNK,
         },
     )
     row = await cursor.fetchone()
