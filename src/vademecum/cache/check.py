@@ -16,6 +16,7 @@ from vademecum.cache.events import note
 from vademecum.cache.passages import Span, locate, relevance, tokens
 from vademecum.cache.serve import CacheResult, Outcome, checked_budget
 from vademecum.cache.state import CacheState
+from vademecum.cache.store import spare
 from vademecum.errors import FetchRefused, ModelUnavailable, UnreadableSource
 from vademecum.inference.words import WordTokenizer
 from vademecum.ingest.split import ChunkPolicy, split
@@ -84,10 +85,11 @@ async def _current(
     collection = await pages.by_id(state, page.collection_id)
     left = None if deadline is None else max(deadline - time.perf_counter(), 0.0)
     try:
+        spare(page.url, page)
         async with asyncio.timeout(left):
             async with asyncio.timeout(seconds):
                 answer = await state.fetcher.get(page.url, rule, page, patient=False)
-            readable = await state.fetcher.read(answer)
+            readable = await state.fetcher.read(answer, page)
             fetched = await state.fetcher.store(
                 collection, page.url, readable, rule, page, project=page.project
             )

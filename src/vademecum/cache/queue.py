@@ -33,9 +33,11 @@ async def fetch_due(state: CacheState, *, limit: int | None = None, wait: bool =
     """
     done = 0
 
-    async def work() -> None:
+    async def work(*, suspect: bool = False) -> None:
         nonlocal done
-        while (limit is None or done < limit) and (job := await _take(state)) is not None:
+        while limit is None or done < limit:
+            if (job := await _take(state, suspect=suspect)) is None:
+                return
             done += 1
             try:
                 await _fetch(state, job)
@@ -49,6 +51,8 @@ async def fetch_due(state: CacheState, *, limit: int | None = None, wait: bool =
             async with asyncio.TaskGroup() as group:
                 for _ in range(MAX_FETCHES if limit is None else min(limit, MAX_FETCHES)):
                     group.create_task(work())
+            # What a process died on takes no other fetch along.
+            await work(suspect=True)
         except* VadeError as errors:
             raise errors.exceptions[0] from None
         async with state.database.connection() as connection:
@@ -69,12 +73,12 @@ async def fetch_if_due(state: CacheState) -> int:
     return await fetch_due(state) if due_in is not None and due_in <= 0 else 0
 
 
-async def _take(state: CacheState) -> DuePage | None:
+async def _take(state: CacheState, *, suspect: bool) -> DuePage | None:
     """The next page, taken by this process; what is taken while we are stopped is put back."""
 
     async def take() -> DuePage | None:
         async with state.database.connection() as connection:
-            return await cache.take_due(connection)
+            return await cache.take_due(connection, suspect=suspect)
 
     taking = asyncio.ensure_future(take())
     try:

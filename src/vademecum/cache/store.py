@@ -4,7 +4,9 @@ address --get--> Page --read, judge--> Readable --store--> document, job, aliase
 """
 
 import asyncio
-from dataclasses import dataclass, replace
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Literal
 
@@ -14,7 +16,7 @@ from vademecum.cache.judge import judge
 from vademecum.cache.passages import tokens
 from vademecum.cache.polite import Politeness
 from vademecum.cache.rules import Rule
-from vademecum.errors import NotCacheable, UnreadableSource
+from vademecum.errors import DatabaseUnavailable, NotCacheable, UnreadableSource
 from vademecum.ingest.read import Page, Validators, fetch, read_bytes
 from vademecum.store import cache, documents
 from vademecum.store.cache import StoredPage
@@ -42,6 +44,8 @@ class Fetcher:
     politeness: Politeness
     max_bytes: int
     timeout: float = 30.0
+    reading: set[int] = field(default_factory=set)
+    """Pages that this process reads at the moment."""
 
     async def get(self, url: str, rule: Rule, known: StoredPage | None, *, patient: bool) -> Page:
         """Conditionally where something is stored. Raises UnreadableSource and its kinds."""
@@ -68,16 +72,41 @@ class Fetcher:
     ) -> Fetched:
         """All of it, when it is our turn. Raises UnreadableSource and its kinds; then nothing
         changed."""
-        readable = await self.read(await self.get(asked, rule, known, patient=True))
+        spare(asked, known)
+        readable = await self.read(await self.get(asked, rule, known, patient=True), known)
         return await self.store(collection, asked, readable, rule, known, project=project)
 
-    async def read(self, page: Page, *, trusted: bool = False) -> Readable:
+    async def read(
+        self, page: Page, known: StoredPage | None = None, *, trusted: bool = False
+    ) -> Readable:
         """What was fetched, if it is worth keeping; `trusted` is judged by whoever gives it.
 
-        Raises NotCacheable, UnreadableSource.
+        Should the process die of it, that is counted on the `known` page. Raises NotCacheable,
+        UnreadableSource.
         """
         if page.unchanged:
             return Readable(page=page, document=None, canonical=None)
+        async with self._survived(known):
+            return await self._read(page, trusted=trusted)
+
+    @asynccontextmanager
+    async def _survived(self, known: StoredPage | None) -> AsyncIterator[None]:
+        if known is None or known.id in self.reading:
+            yield
+            return
+        self.reading.add(known.id)
+        try:
+            async with self.database.connection() as connection:
+                await cache.page_reading(connection, known.id)
+            yield
+        finally:
+            self.reading.discard(known.id)
+            # Where the database is away, one death too many stands until the page is stored.
+            with suppress(DatabaseUnavailable):
+                async with self.database.connection() as connection:
+                    await cache.page_survived(connection, known.id)
+
+    async def _read(self, page: Page, *, trusted: bool) -> Readable:
         document = await asyncio.to_thread(read_page, page)
         canonical = None
         if not trusted:
@@ -160,6 +189,14 @@ class Fetcher:
         if change == "unchanged":
             return "unchanged"
         return "stored" if change == "inserted" else "updated"
+
+
+def spare(url: str, known: StoredPage | None) -> None:
+    """Raises NotCacheable for a page that too many processes died on."""
+    if known is not None and known.deaths >= cache.MAX_DEATHS:
+        raise NotCacheable(
+            url, f"{known.deaths} processes died while reading it; `vade store-page` tries it again"
+        )
 
 
 def written_page(url: str, markdown: str) -> Page:

@@ -14,6 +14,9 @@ from vademecum.types import ChunkId, CollectionId, DocumentId
 LEASE_SECONDS = 120.0
 """Longer than a fetch may take; then another process takes it up."""
 
+MAX_DEATHS = 5
+"""Processes that may die while reading a page, before it is left alone."""
+
 Kind = Literal["check", "read", "store", "refresh", "search"]
 
 
@@ -33,6 +36,7 @@ class StoredPage:
     expires_at: datetime | None
     error: str | None
     project: str | None
+    deaths: int
     title: str | None
     text: str | None
     content_hash: str | None
@@ -138,11 +142,21 @@ async def queue_fetch(
     await connection.execute(SQL["queue_fetch"], values)
 
 
-async def take_due(connection: Connection) -> DuePage | None:
-    """A page whose fetch is due, taken for LEASE_SECONDS."""
+async def take_due(connection: Connection, *, suspect: bool) -> DuePage | None:
+    """A page whose fetch is due, taken for LEASE_SECONDS; of the `suspect` a process died on."""
+    values = {"seconds": LEASE_SECONDS, "suspect": suspect}
     async with connection.cursor(row_factory=class_row(DuePage)) as cursor:
-        await cursor.execute(SQL["take_due_page"], {"seconds": LEASE_SECONDS})
+        await cursor.execute(SQL["take_due_page"], values)
         return await cursor.fetchone()
+
+
+async def page_reading(connection: Connection, page: int) -> None:
+    """Count a death beforehand; `page_survived` takes it back."""
+    await connection.execute(SQL["page_reading"], {"page": page})
+
+
+async def page_survived(connection: Connection, page: int) -> None:
+    await connection.execute(SQL["page_survived"], {"page": page})
 
 
 async def due(connection: Connection) -> tuple[int, float | None]:

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from psycopg.rows import class_row
 
+from vademecum.store.cache import MAX_DEATHS as MAX_PAGE_DEATHS
 from vademecum.store.db import Connection
 from vademecum.store.sql import SQL
 from vademecum.types import CollectionId, DocumentId
@@ -169,9 +170,10 @@ def together(counts: Iterable[OpenJobs]) -> OpenJobs:
 
 
 async def failed(connection: Connection, collection: CollectionId | None = None) -> list[FailedJob]:
-    """Documents that could not be processed, and why."""
+    """Documents that could not be processed and pages that could not be read, and why."""
     async with connection.cursor(row_factory=class_row(FailedJob)) as cursor:
-        await cursor.execute(SQL["failed_jobs"], {"collection": collection})
+        values = {"collection": collection, "max_deaths": MAX_PAGE_DEATHS}
+        await cursor.execute(SQL["failed_jobs"], values)
         return await cursor.fetchall()
 
 

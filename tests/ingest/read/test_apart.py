@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 
@@ -35,6 +36,13 @@ def test_a_reader_that_crashed_is_replaced() -> None:
     with pytest.raises(UnreadableSource, match=r"b\.rst: the reader crashed \(signal 11\)"):
         read_bytes(b"Title\n=====\n\nText.", name="b.rst")
     assert read_bytes(b"Title\n=====\n\nText.", name="c.rst").title == "Title"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux can be told whom to end first")
+def test_where_memory_runs_out_a_reader_goes_first() -> None:
+    read_bytes(b"Title\n=====\n\nText.", name="a.rst")
+    score = Path(f"/proc/{apart._idle[-1]._process.pid}/oom_score_adj").read_text()
+    assert int(score) == 1000
 
 
 def test_an_unreadable_document_is_told_as_elsewhere() -> None:

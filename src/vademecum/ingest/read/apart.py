@@ -8,6 +8,7 @@ takes its process along. The limit is processor time, so that a busy machine ref
 """
 
 import atexit
+import contextlib
 import json
 import os
 import select
@@ -15,6 +16,7 @@ import signal
 import subprocess
 import sys
 import threading
+from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from vademecum.errors import UnreadableSource
@@ -104,6 +106,10 @@ class _Child:
 def serve() -> None:
     """The child: read documents until there is nobody left who asks."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
+    # Where memory runs out the kernel ends a reader, not the server. A limit of our own would not
+    # do: a native parser that is refused memory can pass off half a document as the whole.
+    with contextlib.suppress(OSError):
+        Path("/proc/self/oom_score_adj").write_text("1000")
     requests, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what a library prints is no answer
     while select.select([requests], [], [], IDLE_SECONDS)[0]:

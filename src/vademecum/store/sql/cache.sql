@@ -2,7 +2,7 @@
 -- The page that has this address or this other address, with what is stored of it, and which
 -- content of it a project last read.
 SELECT p.id, p.collection_id, p.url, p.document_id, p.etag, p.last_modified, p.tokens,
-       p.fetched_at, p.verified_at, p.expires_at, p.error, p.project,
+       p.fetched_at, p.verified_at, p.expires_at, p.error, p.project, p.deaths,
        d.title, d.content AS text, d.content_hash, d.needs_processing, r.content_hash AS read_hash
   FROM web_pages p LEFT JOIN crawled_documents d ON d.id = p.document_id
        LEFT JOIN web_reads r ON r.page_id = p.id AND r.project = %(project)s
@@ -20,15 +20,22 @@ ON CONFLICT (collection_id, url) DO UPDATE
    SET due_at = coalesce(web_pages.due_at, now());
 
 -- name: take_due_page
--- One page to fetch; it comes back when whoever took it does not finish.
+-- One page to fetch; it comes back when whoever took it does not finish. `suspect` are those that a
+-- process died on.
 UPDATE web_pages SET due_at = now() + make_interval(secs => %(seconds)s), failures = failures + 1
- WHERE id = (SELECT id FROM web_pages WHERE due_at <= now()
+ WHERE id = (SELECT id FROM web_pages WHERE due_at <= now() AND (deaths > 0) = %(suspect)s
               ORDER BY due_at LIMIT 1 FOR UPDATE SKIP LOCKED)
 RETURNING id, collection_id, url, project, failures;
 
 -- name: due_pages
 SELECT count(*) AS due, extract(epoch FROM min(due_at) - now())::float8 AS due_in
   FROM web_pages WHERE due_at IS NOT NULL;
+
+-- name: page_reading
+UPDATE web_pages SET deaths = deaths + 1 WHERE id = %(page)s;
+
+-- name: page_survived
+UPDATE web_pages SET deaths = 0 WHERE id = %(page)s;
 
 -- name: page_stored
 INSERT INTO web_pages (collection_id, url, document_id, etag, last_modified, tokens, fetched_at,
@@ -39,7 +46,7 @@ ON CONFLICT (collection_id, url) DO UPDATE
    SET document_id = excluded.document_id, etag = excluded.etag,
        last_modified = excluded.last_modified, tokens = excluded.tokens,
        fetched_at = excluded.fetched_at, verified_at = excluded.verified_at,
-       expires_at = excluded.expires_at, error = NULL, failures = 0, due_at = NULL
+       expires_at = excluded.expires_at, error = NULL, failures = 0, deaths = 0, due_at = NULL
 RETURNING id;
 
 -- name: page_alias

@@ -148,10 +148,15 @@ SELECT count(*) FILTER (WHERE status = 'pending') AS pending,
  WHERE %(collection)s::integer IS NULL OR collection_id = %(collection)s;
 
 -- name: failed_jobs
+-- Documents that were given up, and pages that nobody survived reading.
 SELECT d.path, j.error_message AS error
   FROM processing_queue j JOIN crawled_documents d ON d.id = j.document_id
  WHERE j.status = 'failed' AND (%(collection)s::integer IS NULL OR j.collection_id = %(collection)s)
- ORDER BY d.path;
+ UNION
+SELECT url, error FROM web_pages
+ WHERE deaths >= %(max_deaths)s AND due_at IS NULL AND error IS NOT NULL
+   AND (%(collection)s::integer IS NULL OR collection_id = %(collection)s)
+ ORDER BY path;
 
 -- name: forget_done_jobs
 DELETE FROM processing_queue
