@@ -223,7 +223,11 @@ class App:
             collection=self.collection,
             embedder=self._searchable_embedder,
         )
-        self.code = CodeLinks(self.graph, home=settings.home / "graph" / "libraries")
+        self.code = CodeLinks(
+            self.graph,
+            home=settings.home / "graph" / "libraries",
+            changelogs=self.sources.changelogs,
+        )
         self.search_log = SearchLog(database, days=settings.search_log_days)
         self.memory = MemoryCalls(
             database,

@@ -5,7 +5,9 @@ from dataclasses import dataclass, field, fields
 from typing import Any, Literal
 
 Kind = Literal["module", "class", "function", "attribute"]
-Evidence = Literal["decorator", "directive", "docstring", "warning", "annotation", "absence"]
+Evidence = Literal[
+    "decorator", "directive", "docstring", "warning", "annotation", "absence", "changelog"
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,7 +25,7 @@ class Deprecation:
     sentence: str
     evidence: Evidence
     file: str = ""
-    """Relative to the folder of packages."""
+    """Relative to the folder of packages; of a changelog its address."""
     line: int = 0
     conditional: bool = False
     """Whether it is said only of some uses, which a look at the call cannot tell."""
@@ -71,6 +73,8 @@ class Library:
     apis: Mapping[str, Api] = field(default_factory=dict)
     aliases: Mapping[str, str] = field(default_factory=dict)
     """Public names to where they are defined; the targets may be of other libraries."""
+    gone: Mapping[str, Deprecation] = field(default_factory=dict)
+    """What a changelog calls removed, as it names it; not of what was read, so never kept."""
 
     def references(self) -> list[tuple[str, Api]]:
         """What users call, each under the shortest public name, in order of names."""

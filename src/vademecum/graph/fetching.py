@@ -4,7 +4,7 @@ subject --adapters that take it--> documents --one transaction each--> graph, fi
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
@@ -12,6 +12,7 @@ from pathlib import Path
 
 from vademecum.access import require_all
 from vademecum.errors import BadInput, UnreadableSource
+from vademecum.graph.changelog import Changelog
 from vademecum.graph.content import Content
 from vademecum.graph.found import Change, Taken, take
 from vademecum.graph.nodes import APIReference, BestPractice, CodeExample, ExternalDoc
@@ -28,6 +29,7 @@ from vademecum.graph.sources.sphinx import Sphinx
 from vademecum.graph.sources.stack_exchange import StackExchange
 from vademecum.graph.sources.tutorials import TutorialSites
 from vademecum.store import graph as rows
+from vademecum.store import knowledge
 from vademecum.store.db import Database
 from vademecum.types import CollectionId, EntityId
 
@@ -80,6 +82,8 @@ class FetchedDocument:
     apis: list[str]
     examples: int
     practices: int
+    deprecated: int
+    """APIs that it newly calls deprecated or removed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -198,6 +202,20 @@ class Sources:
                 return source, await by_name[source].again(document, self.replies.anew())
         return None
 
+    async def changelogs(self) -> Mapping[str, Sequence[Changelog]]:
+        """What was fetched of how packages changed, by `ecosystem:package`: of each file of a
+        package the newest version, which tells of the older ones as well."""
+        require_all("read")
+        async with self._database.connection() as connection:
+            stored = await knowledge.changelogs(connection)
+        found: dict[str, dict[str, Changelog]] = {}
+        for one in stored:
+            listed = found.setdefault(f"{one.ecosystem}:{one.package}", {})
+            file = one.url.partition("#")[2]
+            if file not in listed and (text := self._content.read(one.id)) is not None:
+                listed[file] = Changelog(url=one.url, title=one.title, digest=one.digest, text=text)
+        return {key: list(listed.values()) for key, listed in found.items()}
+
     async def clean(self) -> int:
         """Remove replies that were not fetched for long; how many."""
         return await self.replies.forget_older(self._now() - UNUSED)
@@ -244,6 +262,7 @@ class Sources:
             apis=sorted(node.name for node in found.nodes if isinstance(node, APIReference)),
             examples=sum(isinstance(node, CodeExample) for node in found.nodes),
             practices=sum(isinstance(node, BestPractice) for node in found.nodes),
+            deprecated=taken.deprecated,
         )
 
 

@@ -5,8 +5,10 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Literal
 
-from vademecum.graph import writing
+from vademecum.graph import changelog, writing
+from vademecum.graph.marking import mark
 from vademecum.graph.nodes import APIReference, BestPractice, ExternalDoc, Node
+from vademecum.graph.page_notices import PageNotice
 from vademecum.graph.relations import Relation
 from vademecum.graph.sources.adapter import FoundDocument
 from vademecum.graph.versions import order
@@ -23,7 +25,7 @@ EXACT = "environment"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Taken:
-    """What became of a document, and how many APIs it newly calls deprecated."""
+    """What became of a document, and how many APIs it newly calls deprecated or removed."""
 
     change: Change
     deprecated: int
@@ -45,22 +47,64 @@ async def take(
     exact = await _exact(connection, apis)
     corroborated = await _corroborated(connection, found)
     nodes = [corroborated.get(node.id, node) for node in found.nodes if node.id not in exact]
+    told = await _told_by_changelog(connection, found)
     statement = Statement(
         source=source,
         key=found.key,
         nodes=nodes,
         mentions=[node for node in found.nodes if node.id in exact],
-        relations=[*found.relations, *await _supersedes(connection, doc)],
+        relations=[
+            *found.relations,
+            *await _supersedes(connection, doc),
+            *(_documented(notice, doc) for notice in told),
+        ],
         digest=doc.content_hash,
     )
     deprecated = await _note_deprecations(connection, [api for api in apis if api.id not in exact])
     await writing.write(connection, statement, external=external, now=now)
+    deprecated += await mark(connection, doc, told, now=now)
     if before is None:
         return Taken(change="new", deprecated=deprecated)
     if before == doc.content_hash:
         return Taken(change="unchanged", deprecated=deprecated)
     await knowledge.note_change(connection, doc.id, doc.title, "content_updated")
     return Taken(change="changed", deprecated=deprecated)
+
+
+async def _told_by_changelog(connection: Connection, found: FoundDocument) -> list[PageNotice]:
+    """What a changelog says of the package's APIs that are known here."""
+    doc = found.document
+    if not found.is_changelog:
+        return []
+    listed = await rows.of_package(
+        connection, "APIReference", doc.ecosystem, doc.package, None, [""]
+    )
+    apis = [APIReference.of(row.properties) for row in listed]
+    names = {api.name: "." in api.function_name for api in apis}
+    said = changelog.resolved(changelog.notices(found.text, doc.ecosystem), names)
+    return [
+        PageNotice(
+            api=api,
+            since=notice.since,
+            until=notice.until,
+            replacement=notice.replacement,
+            sentence=notice.sentence,
+        )
+        for api in apis
+        if (notice := said.get(api.name)) is not None
+        and not changelog.is_back(notice, api.version, doc.ecosystem)
+    ]
+
+
+def _documented(notice: PageNotice, doc: ExternalDoc) -> Relation:
+    return Relation(
+        kind="DOCUMENTED_IN",
+        start=notice.api,
+        end=doc,
+        key="notice",
+        properties={"evidence": notice.sentence},
+        rests_on=doc,
+    )
 
 
 async def _exact(connection: Connection, apis: list[APIReference]) -> set[EntityId]:

@@ -8,11 +8,13 @@ import json
 import os
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from vademecum.graph.api import Library, from_json, to_json
+from vademecum.graph.changelog import Changelog
 from vademecum.graph.sources.environment import Environment, Installed
+from vademecum.graph.told import told_by
 
 READER = 5
 """Of what is read; raised when files read before would lack something."""
@@ -26,11 +28,14 @@ class Libraries:
         environment: Environment,
         *,
         home: Path | None,
+        changelogs: Mapping[str, Sequence[Changelog]] | None = None,
         notice: Callable[[str], None] = lambda text: None,
     ) -> None:
-        """`home` is the folder of the files; None keeps none."""
+        """`home` is the folder of the files; None keeps none. `changelogs` are those that were
+        fetched, by `ecosystem:package`."""
         self.environment = environment
         self._home = home
+        self.changelogs = changelogs or {}
         self._notice = notice
         self._known: dict[str, Library | None] = {}
         self.used: dict[str, Library] = {}
@@ -80,6 +85,7 @@ class Libraries:
             f"pypi-{one.name}-{one.version}-{one.record}" if one.record else None,
             lambda: self._reading(one, tops),
         )
+        library = told_by(library, self.changelogs.get(f"pypi:{one.name}", ()))
         self.used[one.name] = self.read[f"pypi:{one.name}@{one.version}"] = library
         return library
 
@@ -126,4 +132,5 @@ def _joined(one: Library, other: Library) -> Library:
         ecosystem=one.ecosystem,
         apis={**one.apis, **other.apis},
         aliases={**one.aliases, **other.aliases},
+        gone={**one.gone, **other.gone},
     )

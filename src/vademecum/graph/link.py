@@ -8,7 +8,7 @@ import asyncio
 import hashlib
 import re
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,6 +17,7 @@ from vademecum.access import require_all
 from vademecum.errors import BadInput
 from vademecum.graph import nodes
 from vademecum.graph.api import Api, Library
+from vademecum.graph.changelog import Changelog
 from vademecum.graph.code import CodeFile, Use
 from vademecum.graph.facade import Graph
 from vademecum.graph.libraries import READER, Libraries
@@ -26,6 +27,7 @@ from vademecum.graph.relations import Relation
 from vademecum.graph.resolve import Resolver
 from vademecum.graph.sources import environment
 from vademecum.graph.sources.environment import Installed
+from vademecum.graph.watch import RadarReport, radar
 from vademecum.ingest.read.files import Skipped
 
 SOURCE = "link"
@@ -71,9 +73,17 @@ class _Linked:
 class CodeLinks:
     """`app.code`. Every call names its project."""
 
-    def __init__(self, graph: Graph, *, home: Path) -> None:
+    def __init__(
+        self,
+        graph: Graph,
+        *,
+        home: Path,
+        changelogs: Callable[[], Awaitable[Mapping[str, Sequence[Changelog]]]],
+    ) -> None:
+        """`home` keeps what was read of libraries, `changelogs` gives those that were fetched."""
         self._graph = graph
         self._home = home
+        self._changelogs = changelogs
 
     async def link(
         self,
@@ -99,7 +109,11 @@ class CodeLinks:
         )
         name = project or code.root.resolve().name
         found, notices = _environment(code, python)
-        libraries = Libraries(found, home=self._home, notice=notice) if found else None
+        libraries = None
+        if found is not None:
+            libraries = Libraries(
+                found, home=self._home, changelogs=await self._changelogs(), notice=notice
+            )
         get = libraries.get if libraries is not None else (lambda top: None)
         resolver = Resolver(code.definitions, code.modules, get)
         digests = _digests(code, libraries)
@@ -147,6 +161,17 @@ class CodeLinks:
             seconds=time.perf_counter() - started,
         )
 
+    async def radar(
+        self, root: Path, *, python: Path | None = None, fetch: bool = False
+    ) -> RadarReport:
+        """The lines of a folder's code that use what its libraries deprecate or no longer have,
+        as they say themselves and as fetched changelogs do. Raises BadInput, UnreadableSource."""
+        require_all("admin")  # it reads what is on this machine
+        changelogs = await self._changelogs()
+        return await asyncio.to_thread(
+            radar, root, home=self._home, python=python, fetch=fetch, changelogs=changelogs
+        )
+
     async def _state_libraries(
         self, libraries: Libraries, references: "_References", stated: set[str]
     ) -> None:
@@ -155,7 +180,8 @@ class CodeLinks:
             if key in stated:
                 continue
             stated.add(key)
-            digest = f"{LINKER}.{READER}"
+            told = libraries.changelogs.get(key.partition("@")[0], ())
+            digest = ".".join([str(LINKER), str(READER), *(one.digest[:16] for one in told)])
             if (await self._graph.digests(LIBRARY_SOURCE)).get(key) == digest:
                 continue
             made = [references.node(library, name, api) for name, api in library.references()]

@@ -40,7 +40,7 @@ class Finding:
     replacement: str | None
     sentence: str
     evidence: str
-    """`file:line` of the library where the sentence stands."""
+    """`file:line` of the library, or the changelog, where the sentence stands."""
     guarded: bool
     """Whether the code expects it to fail, and so goes on without."""
     overdue: bool = False
@@ -100,10 +100,17 @@ def _of_use(
     )
     if meant.api is None:
         owner, last = library.apis.get(meant.owner), meant.path.rpartition(".")[2]
+        gone = _told_gone(library, meant.path)
         yield replace(
             base,
-            sentence=f"{library.name} {library.version} has no {last!r} in {meant.owner}",
-            evidence=owner.file if owner else "",
+            since=gone.since if gone else None,
+            until=gone.until if gone else None,
+            replacement=gone.replacement if gone else None,
+            sentence=gone.sentence
+            if gone
+            else f"{library.name} {library.version} has no {last!r} in {meant.owner}",
+            evidence=gone.file if gone else owner.file if owner else "",
+            overdue=gone is not None,
         )
         return
     own = {p.name for p in meant.api.parameters}
@@ -126,9 +133,22 @@ def _of_use(
             until=said.until,
             replacement=said.replacement,
             sentence=said.sentence,
-            evidence=f"{said.file}:{said.line}" if said.file else "",
+            evidence=f"{said.file}:{said.line}" if said.line else said.file,
             overdue=_reached(said.until, library.version),
         )
+
+
+def _told_gone(library: Library, path: str) -> Deprecation | None:
+    """What a changelog says of a name that the library no longer has."""
+    for name, said in library.gone.items():
+        exact = path == name or path.endswith(f".{name}")
+        if (
+            exact
+            and ("." in name or path.count(".") == 1)
+            and _reached(said.until, library.version)
+        ):
+            return said
+    return None
 
 
 def _concerns(said: Deprecation, use: Use, api: Api) -> bool:

@@ -14,12 +14,11 @@ from vademecum.errors import UnreadableSource
 from vademecum.graph import learning, sources, writing
 from vademecum.graph.content import Content
 from vademecum.graph.found import Taken, take
+from vademecum.graph.marking import mark
 from vademecum.graph.nodes import APIReference, ExternalDoc
-from vademecum.graph.page_notices import PageNotice, notices
-from vademecum.graph.relations import Relation
+from vademecum.graph.page_notices import notices
 from vademecum.graph.sources.adapter import FoundDocument
 from vademecum.graph.summary import beginning
-from vademecum.graph.writing import Statement
 from vademecum.store import graph as rows
 from vademecum.store import knowledge, rests_on
 from vademecum.store.db import Connection, Database
@@ -181,20 +180,7 @@ class Refresher:
         ]
         found = notices(text, apis)
         await self._look_again(connection, doc, {each.sentence for each in found})
-        fresh = [each for each in found if _tells_more(each)]
-        for notice in fresh:
-            marked = replace(
-                notice.api,
-                deprecated_in=notice.api.deprecated_in or notice.since,
-                removed_in=notice.api.removed_in or notice.until,
-                deprecation=notice.sentence,
-            )
-            await rows.update_entities(connection, [writing.row(marked)])
-            await self._replacement(connection, doc, marked, notice)
-            await knowledge.note_change(
-                connection, marked.id, marked.name, "deprecated", notice.sentence
-            )
-        return len(fresh)
+        return await mark(connection, doc, found, now=self.now)
 
     async def _look_again(
         self, connection: Connection, doc: ExternalDoc, sentences: set[str]
@@ -203,42 +189,3 @@ class Refresher:
         resting = await rests_on.resting_on(connection, doc.id)
         stand = [number for number, evidence in resting if evidence in sentences]
         await rests_on.still_stand(connection, stand, doc.digest)
-
-    async def _replacement(
-        self, connection: Connection, doc: ExternalDoc, api: APIReference, notice: PageNotice
-    ) -> None:
-        name = (notice.replacement or "").removesuffix("()")
-        if not name:
-            return
-        names = [name, f"{api.namespace}.{name}"]
-        known = await rows.by_name(connection, "APIReference", names, [""])
-        others = [APIReference.of(row.properties) for row in known]
-        for other in [one for one in others if one.package == api.package][:1]:
-            await writing.write(
-                connection,
-                Statement(
-                    source="refresh",
-                    key=str(api.id),
-                    relations=[
-                        Relation(
-                            kind="REPLACED_BY",
-                            start=api,
-                            end=other,
-                            properties={"in_version": notice.since, "evidence": notice.sentence},
-                            rests_on=doc,
-                        )
-                    ],
-                ),
-                external=None,
-                now=self.now,
-            )
-
-
-def _tells_more(notice: PageNotice) -> bool:
-    """Whether it says what was not known: a version, or for the first time anything."""
-    api = notice.api
-    return bool(
-        (notice.since and not api.deprecated_in)
-        or (notice.until and not api.removed_in)
-        or not (api.deprecation or api.deprecated_in or api.removed_in)
-    )

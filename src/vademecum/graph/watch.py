@@ -1,12 +1,13 @@
 """`vade radar`: a project's code joined with what its libraries say. No database is needed."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from vademecum.errors import BadInput
 from vademecum.graph import npm_notices
+from vademecum.graph.changelog import Changelog
 from vademecum.graph.libraries import Libraries
 from vademecum.graph.locks import Locked, locked
 from vademecum.graph.project import Project, imported, read_project
@@ -38,10 +39,12 @@ def radar(
     home: Path | None,
     python: Path | None = None,
     fetch: bool = False,
+    changelogs: Mapping[str, Sequence[Changelog]] | None = None,
     progress: Callable[[int, int], None] = lambda done, total: None,
     notice: Callable[[str], None] = lambda text: None,
 ) -> RadarReport:
     """The findings of a project. `home` keeps what was read of libraries; None keeps nothing.
+    `changelogs` are those that were fetched, by `ecosystem:package`.
 
     With `fetch`, locked versions that are not installed are fetched from the package index into
     `home` and looked at instead of the installed ones. Raises BadInput, UnreadableSource.
@@ -59,7 +62,7 @@ def radar(
     if fetch and home is not None:
         known, problems = _fetched(project, known, pins, home / "locked", notice)
         notices += problems
-    libraries = Libraries(known, home=home, notice=notice)
+    libraries = Libraries(known, home=home, changelogs=changelogs, notice=notice)
     resolver = Resolver(project.definitions, project.modules, libraries.get)
     findings = [
         *scan_uses(project.files, resolver),

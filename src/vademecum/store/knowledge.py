@@ -57,6 +57,18 @@ class NewScore:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class StoredChangelog:
+    """A document that tells how a package changed; its text is in a file."""
+
+    id: EntityId
+    ecosystem: str
+    package: str
+    title: str
+    url: str
+    digest: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class KnowledgeChange:
     entity_id: EntityId
     name: str
@@ -194,6 +206,13 @@ async def stale(
     }
     cursor = await connection.execute(SQL["stale_documents"], values)
     return [row[0] for row in await cursor.fetchall()]
+
+
+async def changelogs(connection: Connection) -> list[StoredChangelog]:
+    """Of every package, the newest first."""
+    async with connection.cursor(row_factory=class_row(StoredChangelog)) as cursor:
+        await cursor.execute(SQL["changelogs"])
+        return await cursor.fetchall()
 
 
 async def most_used(connection: Connection, limit: int) -> list[dict[str, Any]]:

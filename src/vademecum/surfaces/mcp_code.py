@@ -3,7 +3,6 @@
 Folders are those of the machine that the server runs on, and ask for admin.
 """
 
-import asyncio
 import json
 from pathlib import Path
 from typing import Any
@@ -11,10 +10,8 @@ from typing import Any
 from mcp.server import MCPServer
 from mcp_types import CallToolResult
 
-from vademecum.access import require_all
 from vademecum.graph.queries import QUERIES
 from vademecum.graph.radar import Finding
-from vademecum.graph.watch import radar
 from vademecum.surfaces.mcp_results import SIZED, Opened, result, told, within
 
 
@@ -28,9 +25,7 @@ def add_tools(server: MCPServer, opened: Opened) -> None:
         when code that worked fails. fetch: also read locked versions that are not installed.
         """
         app = await opened()
-        require_all("admin")
-        home = app.settings.home / "graph" / "libraries"
-        report = await asyncio.to_thread(radar, Path(folder), home=home, fetch=fetch)
+        report = await app.code.radar(Path(folder), fetch=fetch)
         findings = within([_fields(one) for one in report.findings])
         value: dict[str, object] = {"findings": findings, "found": len(report.findings)}
         if report.notices:

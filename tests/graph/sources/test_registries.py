@@ -10,10 +10,12 @@ from pathlib import Path
 
 import pytest
 
+from conftest import Vade
+from graph.environments import install, project
 from graph.sources.host import Host
 from vademecum.app import App
 from vademecum.errors import UnreadableSource
-from vademecum.graph.nodes import CodeExample, ExternalDoc, Framework
+from vademecum.graph.nodes import APIReference, CodeExample, ExternalDoc, Framework
 from vademecum.graph.sources import archive
 from vademecum.graph.sources.adapter import Subject
 from vademecum.graph.sources.archive import read_archive
@@ -21,7 +23,7 @@ from vademecum.ingest.read import fetch
 
 REQUESTS = Subject(kind="package", name="Shop_Lib", language="python")
 LEFT = Subject(kind="package", name="@shop/left", language="javascript")
-CHANGES = "# Changes\n\n## 2.0\n\n- `old()` is deprecated: use `new()`.\n"
+CHANGES = "# Changes\n\n## 2.0\n\n- `old()` is deprecated: use `new()`.\n- `gone` was removed.\n"
 EXAMPLE = "import shoplib\n\nprint(shoplib.new(1))\n"
 
 
@@ -323,3 +325,80 @@ async def test_the_real_registry(
     assert [one.title for one in report.documents] == [title, f"{title} {changelog}"]
     if subject.language == "python":
         assert (await frameworks(app, "requests"))["2.32.0"].startswith("Yanked: Yanked due to")
+
+
+async def test_a_changelog_marks_what_is_known_of_its_package(app: App, pypi: Host) -> None:
+    def api(name: str, version: str) -> APIReference:
+        return APIReference(
+            namespace="shoplib",
+            function_name=name,
+            ecosystem="pypi",
+            package="shop-lib",
+            version=version,
+        )
+
+    known = [api("old", "1.9"), api("new", "1.9"), api("Client.old", "1.9"), api("old", "2.0")]
+    await app.graph.state("test", "1", nodes=known)
+    first = await app.sources.fetch(REQUESTS)
+    again = await app.sources.fetch(REQUESTS)
+    found = {
+        (one.function_name, one.version): one
+        for one in await app.graph.of_package(APIReference, "pypi", "shop-lib")
+    }
+    rows = await app.graph.query("deprecated_apis", package="shop-lib", version="2.0")
+    relations = await app.graph.relations([known[0].id], incoming=False)
+
+    assert [one.deprecated for one in first.documents] == [0, 2]
+    assert [one.deprecated for one in again.documents] == [0, 0]
+    assert found["old", "1.9"].deprecated_in == found["old", "2.0"].deprecated_in == "2.0"
+    assert found["old", "1.9"].deprecation == "`old()` is deprecated: use `new()`."
+    assert found["new", "1.9"].deprecation == found["Client.old", "1.9"].deprecation == ""
+    assert [(row["name"], row["replacement"]) for row in rows] == [("shoplib.old", "shoplib.new")]
+    assert {one.kind: one.properties["evidence"] for one in relations} == {
+        "DOCUMENTED_IN": "`old()` is deprecated: use `new()`.",
+        "REPLACED_BY": "`old()` is deprecated: use `new()`.",
+    }
+
+
+async def test_a_changelog_is_looked_at_again_in_its_archive(app: App, pypi: Host) -> None:
+    changes = (await app.sources.fetch(REQUESTS)).documents[1]
+    report = await app.graph.refresh(ids=[changes.id])
+
+    assert (report.unchanged, report.updated, report.failed) == (1, 0, [])
+
+
+async def test_a_mirror_may_say_where_an_archive_is_beside_its_list(app: App, pypi: Host) -> None:
+    listed = file(pypi, "2.0") | {"url": "../../files/shop_lib-2.0.tar.gz"}
+    whole = {"info": info("2.0", "# Shoplib"), "releases": {"2.0": [listed]}}
+    pypi.put("/pypi/shop-lib/json", whole)
+    report = await app.sources.fetch(REQUESTS)
+
+    assert report.notices == []
+    assert [one.title for one in report.documents][1:] == ["shop-lib 2.0 CHANGES.md"]
+
+
+async def test_radar_and_link_know_fetched_changelogs(
+    app: App, pypi: Host, tmp_path: Path, vade: Vade
+) -> None:
+    root = project(
+        tmp_path / "code",
+        {"app.py": "import shoplib\nshoplib.old()\nshoplib.new()\nshoplib.gone()\n"},
+    )
+    library = {"shoplib/__init__.py": "def old():\n    pass\n\ndef new():\n    pass\n"}
+    install(root / ".venv", "shop-lib", "2.0", library)
+    before = await app.code.radar(root)
+    report = await app.sources.fetch(REQUESTS)
+    after = await app.code.radar(root)
+    command = vade("radar", root, VADE_HOME=str(app.settings.home))
+    await app.code.link(root, project="shop")
+    [old] = await app.graph.find(APIReference, ["shoplib.old"])
+
+    assert [(one.rule, one.line) for one in before.findings] == [("removed", 4)]
+    found = [(one.rule, one.line, one.since, one.replacement) for one in after.findings]
+    assert found == [("deprecated", 2, "2.0", "new()"), ("removed", 4, None, None)]
+    assert after.findings[0].sentence == "`old()` is deprecated: use `new()`."
+    assert after.findings[0].evidence == report.documents[1].source_url
+    assert after.findings[1].sentence == "`gone` was removed."
+    assert command.returncode == 1
+    assert "`gone` was removed." in command.stdout
+    assert (old.deprecated_in, old.deprecation) == ("2.0", after.findings[0].sentence)

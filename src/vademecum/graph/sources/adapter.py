@@ -66,6 +66,8 @@ class FoundDocument:
     how: Literal["kept", "fetched", "stale"]
     reason: str = ""
     """Why it is stale."""
+    is_changelog: bool = False
+    """Whether it tells what became of a package's APIs."""
 
     @property
     def key(self) -> str:

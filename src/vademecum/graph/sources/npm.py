@@ -12,28 +12,12 @@ from typing import Any
 from urllib.parse import quote
 
 from vademecum.errors import UnreadableSource
-from vademecum.graph.nodes import ExternalDoc
-from vademecum.graph.sources.adapter import (
-    Found,
-    FoundDocument,
-    Subject,
-    SubjectKind,
-    address,
-    fresh_for,
-    page_again,
-)
+from vademecum.graph.sources.adapter import address, fresh_for
 from vademecum.graph.sources.places import Places
-from vademecum.graph.sources.registry import (
-    Package,
-    Release,
-    newest_first,
-    package_document,
-    package_found,
-)
+from vademecum.graph.sources.registry import Package, Registry, Release, newest_first
 from vademecum.graph.sources.replies import JSON, Replies, Reply, Route
 from vademecum.ingest.read import Wanted
 
-SOURCE = "npm"
 SHORT = Wanted(
     accept="application/vnd.npm.install-v1+json",
     types=frozenset({"application/vnd.npm.install-v1+json", "application/json"}),
@@ -41,35 +25,22 @@ SHORT = Wanted(
 _NAME = re.compile(r"^(?:@[a-z0-9~-][a-z0-9._~-]*/)?[A-Za-z0-9~_-][A-Za-z0-9._~-]*$")
 
 
-class Npm:
+class Npm(Registry):
     name = "npm"
-    makes = (SOURCE,)
-    kinds: frozenset[SubjectKind] = frozenset({"package"})
+    ecosystem = "npm"
     filter = "every version that is listed; deprecated ones are said to be"
 
     def __init__(self, places: Places) -> None:
         self._base = places.npm
 
-    def takes(self, subject: Subject) -> bool:
-        return subject.kind == "package" and subject.ecosystem == "npm"
-
-    async def fetch(self, subject: Subject, replies: Replies) -> Found:
-        package, reply = await self.package(subject.name, subject.version, replies)
-        return await package_found(package, reply, replies, SOURCE)
-
-    async def again(self, document: ExternalDoc, replies: Replies) -> FoundDocument:
-        if not document.package or document.category != "reference":
-            return await page_again(document, replies)
-        package, reply = await self.package(document.package, document.version, replies)
-        return await package_document(package, reply, SOURCE)
-
     async def package(self, name: str, version: str, replies: Replies) -> tuple[Package, Reply]:
-        """A package at a version, '' for the newest. Raises UnreadableSource."""
         if not _NAME.match(name):
             raise UnreadableSource(name, "it is no name of a package")
         url = address(self._base, quote(name, safe="@"))
         reply = await replies.first(
-            Route(url=url, wanted=JSON), Route(url=url, wanted=SHORT), fresh_for=fresh_for(SOURCE)
+            Route(url=url, wanted=JSON),
+            Route(url=url, wanted=SHORT),
+            fresh_for=fresh_for(self.name),
         )
         return _package(reply.json(), name, version, reply), reply
 

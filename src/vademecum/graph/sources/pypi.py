@@ -13,28 +13,12 @@ from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
 from vademecum.errors import UnreadableSource
-from vademecum.graph.nodes import ExternalDoc
-from vademecum.graph.sources.adapter import (
-    Found,
-    FoundDocument,
-    Subject,
-    SubjectKind,
-    address,
-    fresh_for,
-    page_again,
-)
+from vademecum.graph.sources.adapter import address, fresh_for
 from vademecum.graph.sources.places import Places
-from vademecum.graph.sources.registry import (
-    Package,
-    Release,
-    newest_first,
-    package_document,
-    package_found,
-)
+from vademecum.graph.sources.registry import Package, Registry, Release, newest_first
 from vademecum.graph.sources.replies import JSON, Replies, Reply, Route
 from vademecum.ingest.read import Wanted
 
-SOURCE = "pypi"
 SIMPLE = Wanted(
     accept="application/vnd.pypi.simple.v1+json",
     types=frozenset({"application/vnd.pypi.simple.v1+json"}),
@@ -43,37 +27,22 @@ _SDIST = re.compile(r"\.(?:tar\.gz|tgz|zip)$")
 _NAME = re.compile(r"^[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?$")
 
 
-class PyPI:
+class PyPI(Registry):
     name = "pypi"
-    makes = (SOURCE,)
-    kinds: frozenset[SubjectKind] = frozenset({"package"})
+    ecosystem = "pypi"
     filter = "every version that is listed; yanked ones are said to be"
 
     def __init__(self, places: Places) -> None:
         self._base = places.pypi
 
-    def takes(self, subject: Subject) -> bool:
-        return subject.kind == "package" and subject.ecosystem == "pypi"
-
-    async def fetch(self, subject: Subject, replies: Replies) -> Found:
-        package, reply = await self.package(subject.name, subject.version, replies)
-        return await package_found(package, reply, replies, SOURCE)
-
-    async def again(self, document: ExternalDoc, replies: Replies) -> FoundDocument:
-        if not document.package or document.category != "reference":
-            return await page_again(document, replies)
-        package, reply = await self.package(document.package, document.version, replies)
-        return await package_document(package, reply, SOURCE)
-
     async def package(self, name: str, version: str, replies: Replies) -> tuple[Package, Reply]:
-        """A package at a version, '' for the newest. Raises UnreadableSource."""
         if not _NAME.match(name):
             raise UnreadableSource(name, "it is no name of a package")
         name = canonicalize_name(name)
         reply = await replies.first(
             Route(url=address(self._base, f"pypi/{name}/json"), wanted=JSON),
             Route(url=address(self._base, f"simple/{name}/"), wanted=SIMPLE),
-            fresh_for=fresh_for(SOURCE),
+            fresh_for=fresh_for(self.name),
         )
         if reply.route.wanted is SIMPLE or "info" not in reply.json():
             return _of_index(reply.json(), name, version, self._base, reply), reply
@@ -91,7 +60,7 @@ class PyPI:
         try:
             own = await replies.get(
                 address(self._base, f"pypi/{package.name}/{package.version}/json"),
-                fresh_for=fresh_for(SOURCE),
+                fresh_for=fresh_for(self.name),
                 wanted=JSON,
             )
         except UnreadableSource:

@@ -2,14 +2,24 @@
 
 import asyncio
 import hashlib
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from typing import ClassVar
+from urllib.parse import urljoin
 
 from vademecum.errors import UnreadableSource
-from vademecum.graph.nodes import CodeExample, Framework, Node
+from vademecum.graph.nodes import CodeExample, ExternalDoc, Framework, Node
 from vademecum.graph.relations import Relation
-from vademecum.graph.sources.adapter import Found, FoundDocument, found_document, fresh_for
+from vademecum.graph.sources.adapter import (
+    Found,
+    FoundDocument,
+    Subject,
+    SubjectKind,
+    found_document,
+    fresh_for,
+)
 from vademecum.graph.sources.archive import ARCHIVE, ArchiveTexts, read_archive
 from vademecum.graph.sources.replies import Replies, Reply
 from vademecum.graph.versions import Ecosystem, order
@@ -19,6 +29,8 @@ from vademecum.types import Document
 
 LISTED = 20
 """Versions that the document of a package names, the newest first."""
+SHORTEST = 40
+"""Characters of a changelog's text: a shorter one only points to where it is."""
 EXAMPLES = 20
 """Files of an archive's folder of examples that are taken, of at most so many lines:"""
 EXAMPLE_LINES = 200
@@ -63,6 +75,42 @@ class Package:
     @property
     def language(self) -> str:
         return "javascript" if self.ecosystem == "npm" else "python"
+
+
+class Registry(ABC):
+    """A registry of packages: an adapter that lacks only how one is asked for."""
+
+    name: ClassVar[str]
+    """Also of the source that its documents are of."""
+    ecosystem: ClassVar[Ecosystem]
+    filter: ClassVar[str]
+    kinds: frozenset[SubjectKind] = frozenset({"package"})
+
+    @property
+    def makes(self) -> tuple[str, ...]:
+        return (self.name,)
+
+    def takes(self, subject: Subject) -> bool:
+        return subject.kind == "package" and subject.ecosystem == self.ecosystem
+
+    @abstractmethod
+    async def package(self, name: str, version: str, replies: Replies) -> tuple[Package, Reply]:
+        """A package at a version, '' for the newest. Raises UnreadableSource."""
+
+    async def fetch(self, subject: Subject, replies: Replies) -> Found:
+        package, reply = await self.package(subject.name, subject.version, replies)
+        return await package_found(package, reply, replies, self.name)
+
+    async def again(self, document: ExternalDoc, replies: Replies) -> FoundDocument:
+        package, reply = await self.package(document.package, document.version, replies)
+        if document.category == "reference":
+            return await package_document(package, reply, self.name)
+        found = await package_found(package, reply, replies, self.name)
+        for one in found.documents:
+            if one.document.id == document.id:
+                return one
+        why = found.notices[0] if found.notices else "its archive no longer has it"
+        raise UnreadableSource(document.source_url, why)
 
 
 def newest_first(releases: Sequence[Release], ecosystem: Ecosystem) -> list[Release]:
@@ -124,6 +172,8 @@ async def package_found(package: Package, reply: Reply, replies: Replies, source
     try:
         if not package.archive:
             raise UnreadableSource(package.name, f"{package.version} has no source archive")
+        # Mirrors list archives by where they are beside the list.
+        package = replace(package, archive=urljoin(reply.url, package.archive))
         archive = await replies.get(
             package.archive, fresh_for=fresh_for(source), wanted=ARCHIVE, keep=False
         )
@@ -160,23 +210,24 @@ async def _changelogs(
             )
         except UnreadableSource:
             continue
+        if len(document.text) < SHORTEST:
+            continue
         title = f"{package.name} {package.version} {name.rpartition('/')[2]}"
-        found.append(
-            found_document(
-                reply,
-                replace(document, title=title),
-                source=source,
-                url=f"{package.archive}#{name}",
-                title=title,
-                version=package.version,
-                language=package.language,
-                category="guide",
-                method="api",
-                ecosystem=package.ecosystem,
-                package=package.name,
-                teaches=False,
-            )
+        made = found_document(
+            reply,
+            replace(document, title=title),
+            source=source,
+            url=f"{package.archive}#{name}",
+            title=title,
+            version=package.version,
+            language=package.language,
+            category="guide",
+            method="api",
+            ecosystem=package.ecosystem,
+            package=package.name,
+            teaches=False,
         )
+        found.append(replace(made, is_changelog=True))
     return found
 
 

@@ -64,6 +64,16 @@ UNION SELECT category, language FROM top_documents
 SELECT entity_id, source, last_updated, access_count, last_accessed, successes, failures, misled
   FROM knowledge_scores WHERE entity_id = ANY (%(ids)s::uuid[]);
 
+-- name: changelogs
+-- Of every package, what registries gave of how it changed; the newest version first.
+SELECT k.entity_id AS id, e.properties ->> 'ecosystem' AS ecosystem,
+       e.properties ->> 'package' AS package, e.name AS title,
+       e.properties ->> 'source_url' AS url, e.properties ->> 'content_hash' AS digest
+  FROM knowledge_scores k JOIN entities e ON e.id = k.entity_id
+ WHERE k.kind = 'ExternalDoc' AND k.category = 'guide' AND k.source IN ('pypi', 'npm')
+   AND e.properties ? 'package'
+ ORDER BY package, (e.properties ->> 'version_order') COLLATE "C" DESC NULLS LAST, title;
+
 -- name: note_change
 INSERT INTO knowledge_changes (entity_id, name, change, detail)
 VALUES (%(id)s, %(name)s, %(change)s, %(detail)s);

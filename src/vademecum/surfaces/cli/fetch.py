@@ -249,6 +249,7 @@ def _tell(report: "FetchReport", as_json: bool, *, apis: Any = ()) -> None:
                     (len(one.apis), "APIs"),
                     (one.examples, "examples"),
                     (one.practices, "practices"),
+                    (one.deprecated, "APIs newly deprecated"),
                 )
                 if number
             ]

@@ -7,11 +7,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from vademecum.errors import BadInput
+from vademecum.errors import BadInput, VadeError
 from vademecum.settings import Settings
-from vademecum.surfaces.cli.run import note, options, print_json
+from vademecum.surfaces.cli.run import note, options, print_json, run
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from vademecum.graph.changelog import Changelog
     from vademecum.graph.radar import Finding
     from vademecum.graph.watch import RadarReport
 
@@ -27,8 +30,9 @@ Examples:
   vade radar . --json | jq '.findings[].file'
 
 The installed packages are read, never imported: decorators, docstrings and warnings that say that
-something is deprecated, and names that are no longer there. Nothing is fetched, unless --fetch is
-given. Packages of npm that the lock file calls deprecated are found where they are imported.
+something is deprecated, and names that are no longer there; beside them changelogs that
+`vade fetch package NAME` fetched. Nothing is fetched, unless --fetch is given, and no database is
+made. Packages of npm that the lock file calls deprecated are found where they are imported.
 
 \b
 Exit codes: 0 nothing found, 1 something of --fail-on or graver was found, 2 wrong usage.
@@ -71,6 +75,7 @@ def radar_command(
     from vademecum.graph.radar import worst
     from vademecum.graph.watch import radar
 
+    changelogs, problems = _changelogs(settings)
     with click.progressbar(
         length=100,
         label="reading",
@@ -83,12 +88,13 @@ def radar_command(
             home=settings.home / "graph" / "libraries",
             python=python,
             fetch=fetch,
+            changelogs=changelogs,
             progress=lambda done, total: bar.update(max(0, done * 100 // total - bar.pos)),
             notice=lambda text: bar.update(0, text),
         )
     if sarif is not None:
         _write_sarif(report, sarif)
-    for text in report.notices:
+    for text in [*problems, *report.notices]:
         note(text)
     if as_json:
         print_json(report)
@@ -103,6 +109,17 @@ def radar_command(
         and (fail_on != "removed" or gravest == "removed")
     ):
         sys.exit(1)
+
+
+def _changelogs(settings: Settings) -> tuple["Mapping[str, Sequence[Changelog]]", list[str]]:
+    """What was fetched into the database, and why it could not be read; a home without one is
+    left so."""
+    if settings.database_url is None and not (settings.home / "database").is_dir():
+        return {}, []
+    try:
+        return run(settings, lambda app: app.sources.changelogs()), []
+    except VadeError as error:
+        return {}, [f"without fetched changelogs: {error}"]
 
 
 def _write_sarif(report: "RadarReport", path: Path) -> None:

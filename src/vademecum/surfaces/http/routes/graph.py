@@ -3,7 +3,6 @@
 Folders are those of the server's machine, and ask for admin.
 """
 
-import asyncio
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -22,7 +21,7 @@ from vademecum.graph.queries import QUERIES, NamedQuery
 from vademecum.graph.refresh import RefreshReport
 from vademecum.graph.sarif import sarif
 from vademecum.graph.upkeep import Analysis, Maintenance
-from vademecum.graph.watch import RadarReport, radar
+from vademecum.graph.watch import RadarReport
 from vademecum.projections.project import Verification
 from vademecum.store.knowledge import KnowledgeChange
 from vademecum.surfaces.http.routes.shared import FAILURES, Name, OpenApp, Text
@@ -190,11 +189,8 @@ async def look_as_sarif(app: OpenApp, asked: Looking) -> dict[str, Any]:
 
 
 async def _radar(app: OpenApp, asked: Looking) -> RadarReport:
-    require_all("admin")  # it reads what is on this machine
-    return await asyncio.to_thread(
-        radar,
+    return await app.code.radar(
         Path(asked.folder),
-        home=app.settings.home / "graph" / "libraries",
         python=Path(asked.python) if asked.python else None,
         fetch=asked.fetch,
     )
