@@ -276,6 +276,40 @@ def test_the_cache_over_http(server_process: Served) -> None:
         assert "cellar" in said["permissionDecisionReason"]
 
 
+def test_commands_of_the_cache_ask_the_server(server_process: Served) -> None:
+    url = "https://example.org/lamp"
+
+    def vade(*arguments: str, **variables: str) -> "subprocess.CompletedProcess[str]":
+        return subprocess.run(
+            [BIN / "vade", *arguments],
+            env=server_process.environment | variables,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+
+    with server_process.client() as client:
+        client.post("/cache/pages", json={"url": url, "content": PAGE}).raise_for_status()
+        client.post("/cache/check", json={"url": url}).raise_for_status()
+    # Rules that the server has read, and that no other process can.
+    (server_process.home / "cache.toml").write_text("these are no rules")
+
+    assert "forty litres" in vade("check-url", url).stdout
+    assert "forty litres" in vade("read-page", url, "--offset", "0").stdout
+    missed = vade("check-url", "https://example.org/other")
+    assert (missed.returncode, missed.stdout) == (0, "CACHE_MISS\n")
+    assert json.loads(vade("check-url", url, "--json").stdout)["outcome"] == "hit"
+
+    # What it cannot answer, and another database, are a process's own affair.
+    assert "cache.toml" in vade("read-page", url, "--offset", "-1").stderr
+    other = server_process.environment["VADE_DATABASE_URL"] + " application_name=other"
+    assert "cache.toml" in vade("check-url", url, VADE_DATABASE_URL=other).stderr
+    server_process.process.send_signal(signal.SIGSTOP)
+    assert "cache.toml" in vade("check-url", url).stderr
+    server_process.process.send_signal(signal.SIGCONT)
+
+
 def test_doctor_says_where_the_chain_is_broken(server_process: Served, tmp_path: Path) -> None:
     environment = server_process.environment | {"CLAUDE_CONFIG_DIR": str(tmp_path)}
     settings = tmp_path / "settings.json"

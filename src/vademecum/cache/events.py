@@ -54,7 +54,7 @@ async def written(state: CacheState) -> None:
         del state.events[:]
         with suppress(DatabaseUnavailable):
             if events:
-                async with state.database.connection() as connection:
+                async with state.database.transaction() as connection:
                     for event in events:
                         await cache.note(connection, event)
 

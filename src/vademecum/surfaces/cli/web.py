@@ -1,6 +1,7 @@
 """check-url, read-page, store-page and refresh: the cache of the web."""
 
 import sys
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,6 +10,7 @@ import click
 from vademecum.errors import BadInput
 from vademecum.settings import Settings
 from vademecum.surfaces.cli.run import note, options, print_json, run
+from vademecum.surfaces.cli.served import answer_of_server
 
 if TYPE_CHECKING:
     from vademecum.app import App
@@ -51,14 +53,15 @@ def check_url_command(
     async def work(app: "App") -> "CacheResult":
         return await app.cache.check(url, prompt=prompt, project=project, budget_tokens=budget)
 
-    result = run(settings, work)
+    asked = {"url": url, "prompt": prompt, "project": project, "budget_tokens": budget}
+    result = answer_of_server(settings, "/cache/check", asked) or asdict(run(settings, work))
     if as_json:
         print_json(result)
-    elif result.served:
-        click.echo(result.text)
-    else:
+    elif result["outcome"] in ("miss", "pass"):
         click.echo("CACHE_MISS")
-        note(f"{result.url}: {result.reason}")
+        note(f"{result['url']}: {result['reason']}")
+    else:
+        click.echo(result["text"])
 
 
 @click.command(
@@ -92,11 +95,18 @@ def read_page_command(
             url, section=section, offset=offset, budget_tokens=budget, project=project
         )
 
-    result = run(settings, work)
+    asked = {
+        "url": url,
+        "section": section,
+        "offset": offset,
+        "project": project,
+        "budget_tokens": budget,
+    }
+    result = answer_of_server(settings, "/cache/read", asked) or asdict(run(settings, work))
     if as_json:
         print_json(result)
     else:
-        click.echo(result.text)
+        click.echo(result["text"])
 
 
 @click.command(

@@ -2,6 +2,7 @@
 
 home/serve/lock         held by flock for the server's life; the kernel frees it, however it ends
 home/serve/address      "host port pid cap_ms", written when ready, removed at a clean stop
+home/serve/database     which database it serves, as a digest
 home/serve/token        opens everything
 home/serve/hook-token   opens only /hooks, so that it may stand in a client's settings
 home/serve/hooks.log    why hooks had nothing to say
@@ -13,6 +14,7 @@ import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 
 from vademecum.errors import AlreadyServing, BadInput
@@ -77,9 +79,11 @@ def is_served(home: Path) -> bool:
 
 
 @contextmanager
-def announced(home: Path, address: Address) -> Iterator[None]:
-    """Tell clients where the server is, as long as it is there."""
+def announced(home: Path, address: Address, *, database: str | None = None) -> Iterator[None]:
+    """Tell clients where the server is and what connection string it has, as long as it is
+    there."""
     path = folder(home) / "address"
+    path.with_name("database").write_text(_digest(database))
     fresh = path.with_suffix(".new")
     fresh.write_text(f"{address.host} {address.port} {address.pid} {address.cap_ms}\n")
     fresh.replace(path)
@@ -98,6 +102,20 @@ def find(home: Path) -> Address | None:
         return Address(host=host, port=int(port), pid=int(pid), cap_ms=int(cap_ms))
     except (OSError, ValueError):
         return None
+
+
+def find_serving(home: Path, database: str | None) -> Address | None:
+    """The server of this home, if one is running on the database of a connection string."""
+    address = find(home)
+    try:
+        same = (home / "serve" / "database").read_text() == _digest(database)
+    except OSError:
+        return None
+    return address if same else None
+
+
+def _digest(database: str | None) -> str:
+    return sha256((database or "embedded").encode()).hexdigest()
 
 
 def token(home: Path, name: str = "token") -> str:

@@ -102,7 +102,7 @@ async def _serve(
     stopping = asyncio.create_task(stop.wait())
     gc.freeze()  # what there is now stays: no request waits until it has been looked through again
     try:
-        with announced(home, address):
+        with announced(home, address, database=app.settings.database_url):
             notice(f"serving {app.database.shown} at {address.url}")
             await asyncio.wait({stopping, answering}, return_when=asyncio.FIRST_COMPLETED)
     finally:
