@@ -96,7 +96,7 @@ async def check(app: App, folder: Path, questions: int, checks: Checks) -> None:
             [name],
         )
         found = await cursor.fetchall()
-    known = await app.chunk_metadata(name, [row[0] for row in found])
+    known = await app.knowledge_bases.chunk_metadata(name, [row[0] for row in found])
     checks.all("every chunk has every key", (set(one) >= KEYS for one in known.values()))
     bullets = [one["summary6"] for one in known.values()]
     checks.all(
@@ -145,7 +145,7 @@ async def main() -> None:
         else:
             make(root, arguments.pages)
         async with scratch_app(embedder=arguments.embedder) as app:
-            reports = await app.bulk_index_each(root)
+            reports = await app.ingest.bulk_index_each(root)
             names = [one.name for one in await app.list_collections()]
             checks.all("a collection for each folder", (names == [p.name for p in folders(root)],))
             print(f"       {reports}")

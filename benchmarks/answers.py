@@ -91,7 +91,7 @@ async def run_set(
     async with scratch_app(server, embedder=embedder) as app:
         with tempfile.TemporaryDirectory(prefix="vade-bench-docs-") as folder:
             paths = write_corpus(Path(folder), sets[name].corpora[name])
-            await app.bulk_index(Path(folder), collection=name)
+            await app.ingest.bulk_index(Path(folder), collection=name)
         texts = await _texts(app, name)
         await app.answer("warm up", collection=name)
         asked = []
@@ -155,7 +155,7 @@ async def _answer_without(app: App, name: str, text: str, gold: set[str]) -> Ans
     target = await app.collection(name)
     async with app.database.connection() as connection:
         question = await ask(connection, target.id, text)
-    embedder = app._searchable_embedder(target) if result.mode == "hybrid" else None
+    embedder = app.embedders.searching(target) if result.mode == "hybrid" else None
     return await extractive.answer(question, hits, embedder)
 
 

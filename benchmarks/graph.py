@@ -208,7 +208,7 @@ async def asked(app: App, texts: list[str], queries: int) -> dict[str, tuple[flo
 
     async def one(text: str) -> None:
         query = relevant.query(text, language="", package="", category="")
-        hits: list[Hit] = await timed("words, meaning", app._documents_for_graph(query))
+        hits: list[Hit] = await timed("words, meaning", app._hits(query))
         best = await timed(
             "scores", relevant.best(app.database, hits, limit=5, now=datetime.now(UTC))
         )

@@ -30,9 +30,10 @@ from typing import Any
 from engines import corpus
 from engines.memory import megabytes, own_peak, processors, server_now
 from scratch import scratch_app
-from vademecum.app import App, IngestReport, Listener
+from vademecum.app import App
 from vademecum.inference.embedder import Embedder
 from vademecum.ingest import process
+from vademecum.ingest.report import IngestReport, Listener
 from vademecum.profiles.profile import load_profile
 from vademecum.store import documents
 from vademecum.store.documents import StoredDocument
@@ -162,7 +163,7 @@ async def run(folder: Path, files: Sequence[Path], server: str | None) -> dict[s
 
 async def _warm_embedder(app: App) -> Embedder:
     """The embedder, with its model loaded: what a first start costs is not measured here."""
-    embedder = app.embedder(app.settings.embedder)
+    embedder = app.embedders.named(app.settings.embedder)
     if embedder is None:
         raise SystemExit("there is no embedder to compare with")
     await embedder.embed(["warm"])
@@ -182,7 +183,7 @@ async def index(app: App, folder: Path) -> tuple[IngestReport, Stages]:
         notice=lambda text: print(text, file=sys.stderr),
     )
     cpu, started = _cpu_seconds(), time.perf_counter()
-    indexed = await app.bulk_index(folder, collection=COLLECTION, listener=listener)
+    indexed = await app.ingest.bulk_index(folder, collection=COLLECTION, listener=listener)
     ended = time.perf_counter()
     for failure in indexed.failed:
         print(f"not indexed: {failure.path}: {failure.error}", file=sys.stderr)
@@ -246,7 +247,7 @@ async def index_unchanged(app: App, folder: Path, files: Sequence[Path]) -> Unch
     looking, hashing = [], []
     for _ in range(REPEATS):
         started = time.perf_counter()
-        again = await app.bulk_index(folder, collection=COLLECTION)
+        again = await app.ingest.bulk_index(folder, collection=COLLECTION)
         looking.append(time.perf_counter() - started)
         if again.inserted or again.updated or again.deleted or again.chunks:
             raise SystemExit(f"nothing was changed, and yet: {again}")
@@ -265,7 +266,7 @@ async def index_edited(
     for document in sorted(stored, key=lambda document: -len(document.text)):
         if edit(folder / document.path, document.text):
             started = time.perf_counter()
-            again = await app.bulk_index(folder, collection=COLLECTION)
+            again = await app.ingest.bulk_index(folder, collection=COLLECTION)
             return {
                 "path": document.path,
                 "chunks": again.chunks,

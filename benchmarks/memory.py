@@ -45,7 +45,7 @@ def main() -> None:
 
 async def run(arguments: argparse.Namespace) -> None:
     async with scratch_app(arguments.database) as app:
-        embedder = app.embedder(app.settings.embedder)
+        embedder = app.embedders.named(app.settings.embedder)
         assert embedder is not None
         await embedder.embed_query("made before the clock runs")
         if arguments.locomo and not arguments.latency_only:
@@ -96,7 +96,7 @@ async def latency(app: App, versions: int) -> None:
         async with app.database.connection() as connection:
             await connection.execute("SELECT 1")
 
-    embedder = app.embedder(app.settings.embedder)
+    embedder = app.embedders.named(app.settings.embedder)
     assert embedder is not None
 
     print(f"a memory of {versions} versions, ms p50 and p95")

@@ -55,9 +55,9 @@ async def measure(folder: Path, chunks: int, queries: int) -> None:
         with tempfile.TemporaryDirectory() as place:
             for number, text in enumerate(texts):
                 (Path(place) / f"{number}.md").write_text(text, encoding="utf-8")
-            await app.bulk_index(Path(place), collection="measured")
+            await app.ingest.bulk_index(Path(place), collection="measured")
         target = await app.collection("measured")
-        embedder = app.embedder(target.embedder)
+        embedder = app.embedders.named(target.embedder)
         assert embedder is not None
         asked = [str(one["text"]) for one in found.questions][:queries]
         vectors = [await embedder.embed_query(text) for text in asked]

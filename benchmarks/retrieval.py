@@ -114,7 +114,7 @@ async def run_set(
         for name, corpus in retrieval_set.corpora.items():
             with tempfile.TemporaryDirectory(prefix="vade-bench-docs-") as folder:
                 paths = write_corpus(Path(folder), corpus)
-                report = await app.bulk_index(Path(folder), collection=name)
+                report = await app.ingest.bulk_index(Path(folder), collection=name)
             for failure in report.failed:
                 print(f"  not indexed: {failure.path}: {failure.error}")
             identities |= {f"{name}/{path}": identity for path, identity in paths.items()}

@@ -69,7 +69,7 @@ async def measure(
     pool: Pool, place: Path, chunks: int, arguments: argparse.Namespace
 ) -> dict[str, Any]:
     async with opened(place, None) as app:
-        app._embedders[EMBEDDER] = PoolEmbedder(app, pool)
+        app.embedders.opened[EMBEDDER] = PoolEmbedder(app, pool)
         note = place / "load.json"
         if not note.is_file():
             loaded = await load(app, pool, place, chunks)
@@ -88,7 +88,7 @@ async def load(app: App, pool: Pool, place: Path, chunks: int) -> dict[str, Any]
     size, profile = write_documents(pool, folder, chunks)
     say(f"{chunks}: loading {size / 1e6:.0f} MB")
     started = time.perf_counter()
-    done = await app.bulk_index(
+    done = await app.ingest.bulk_index(
         folder, collection=COLLECTION, profile=str(profile), embedder=EMBEDDER
     )
     seconds = time.perf_counter() - started

@@ -39,7 +39,7 @@ class _Collect(BaseHTTPRequestHandler):
 
 async def _bare(app: App) -> float:
     began = time.perf_counter()
-    await app._search(QUERY)  # as `search`, without its span
+    await app._searcher.search(QUERY)  # as `search`, without its span
     return (time.perf_counter() - began) * 1000
 
 
@@ -93,7 +93,7 @@ async def main() -> None:
         ]
         async with scratch_app(embedder="none") as app:
             docs = Path(vademecum.__file__).parents[2] / "docs"
-            await app.bulk_index(docs, collection="docs")
+            await app.ingest.bulk_index(docs, collection="docs")
             await measure(app, arguments.searches, *urls)
     collector.shutdown()
 

@@ -74,7 +74,7 @@ async def measure(workers: int, arguments: argparse.Namespace) -> float:
     async with scratch_app(arguments.database, embedder=arguments.embedder) as app:
         with tempfile.TemporaryDirectory() as place:
             write(Path(place), arguments.documents)
-            await app.bulk_index(Path(place), collection="work", wait=False)
+            await app.ingest.bulk_index(Path(place), collection="work", wait=False)
         await rows(app, NOTE)
         seconds = await work(app, workers)
         assert (twice := await rows(app, TWICE)) == [], f"not once: {twice}"

@@ -113,7 +113,7 @@ def embedder() -> FakeEmbedder:
 async def fake_app(settings: Settings, embedder: FakeEmbedder) -> AsyncIterator[App]:
     """Embeds with the test's own `embedder`, so that a test can see what it is asked for."""
     async with App.open(replace(settings, embedder="fake:words")) as app:
-        app._embedders["fake:words"] = embedder
+        app.embedders.opened["fake:words"] = embedder
         yield app
 
 

@@ -39,6 +39,6 @@ async def connect(handover: Handover, folder: Path) -> AsyncIterator[Vademecum]:
     about = handover.about
     settings = Settings(home=Path(about["home"]), database_url=about["database"])
     async with App.open(settings) as app:
-        embedder = app.embedder(about["embedder"])
+        embedder = app.embedders.named(about["embedder"])
         assert embedder is not None
         yield Vademecum(app, embedder)

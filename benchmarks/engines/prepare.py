@@ -15,13 +15,13 @@ import numpy as np
 from engines import corpus
 from engines.handover import COLLECTION, Handover, Passage
 from scratch import CACHE, scratch_app
-from vademecum.app import App, Listener
+from vademecum.app import App
+from vademecum.ingest.report import Listener, Progress
 from vademecum.settings import Settings
 from vademecum.store import embeddings
 from vademecum.store.db import identifier
 from vademecum.store.embedded import EmbeddedDatabase
 from vademecum.store.migrate import migrations
-from vademecum.worker import Progress
 
 FIRST_FILES = 16
 """Indexed first, to see how many chunks a file has."""
@@ -136,7 +136,9 @@ async def index_until(
 
 
 async def _index(app: App, directory: Path, chunks: int) -> None:
-    report = await app.bulk_index(directory, collection=COLLECTION, listener=_listener(chunks))
+    report = await app.ingest.bulk_index(
+        directory, collection=COLLECTION, listener=_listener(chunks)
+    )
     for failure in report.failed:
         say(f"not indexed: {failure.path}: {failure.error}")
 

@@ -76,7 +76,7 @@ class Pool:
 
     def embedder(self, app: App) -> Embedder:
         """The real one, for questions."""
-        found = app.embedder(app.settings.embedder)
+        found = app.embedders.named(app.settings.embedder)
         assert found is not None
         return found
 

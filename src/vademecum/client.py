@@ -19,11 +19,13 @@ import httpx
 from pydantic import TypeAdapter
 
 from vademecum.access import Scope
-from vademecum.app import AnswerResult, SearchResult, Status, StoreReport
+from vademecum.answer.facade import AnswerResult
+from vademecum.app import Status
 from vademecum.cache.serve import CacheResult
 from vademecum.errors import ServerProblem, VadeError
 from vademecum.evaluate.gold import Question
 from vademecum.evaluate.move import Move
+from vademecum.ingest.report import StoreReport
 from vademecum.ingest.runs import RunDetails
 from vademecum.memory.exchange import MemoryUpdate
 from vademecum.memory.facade import Memory
@@ -31,6 +33,7 @@ from vademecum.mirror.facade import MirrorState, Rebuilt
 from vademecum.mirror.promote import LEAST_RECALL, Promotion
 from vademecum.mirror.verify import Verification
 from vademecum.search.book import BookQuery, BookResponse
+from vademecum.search.facade import SearchResult
 from vademecum.search.shelf import ChunkInContext, DocumentList, Lesson
 from vademecum.store.collections import CollectionOverview
 from vademecum.store.jobs import OpenJobs

@@ -27,6 +27,7 @@ from vademecum.inference.words import WordTokenizer
 from vademecum.ingest import process
 from vademecum.ingest.beside import beside
 from vademecum.ingest.process import Beside, Prepared, Swapped
+from vademecum.ingest.report import Progress
 from vademecum.ingest.written_summary import writer_of, written_summary
 from vademecum.profiles.profile import Profile, load_profile
 from vademecum.store import collections, documents, embeddings, jobs, ledger, lexical
@@ -42,18 +43,6 @@ BATCH_JOBS = 16
 
 BULK_JOBS = 200
 """With so many jobs waiting, the vector index is better built once, after them."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Progress:
-    """How far a drain is: documents and chunks done, documents left."""
-
-    done: int = 0
-    failed: int = 0
-    chunks: int = 0
-    embedded: int = 0
-    reused: int = 0
-    left: int = 0
 
 
 @dataclass(slots=True, kw_only=True)

@@ -175,7 +175,7 @@ def test_whatever_the_passages_the_answer_keeps_its_promises(texts: list[str]) -
 async def test_the_app_answers_from_an_indexed_folder(app: App, tmp_path: Path) -> None:
     (tmp_path / "jobs.md").write_text(f"# Jobs\n\n{LEASES.text}\n\n{START.text}\n")
     (tmp_path / "garden.md").write_text(f"# Garden\n\n{GARDEN.text}\n")
-    await app.bulk_index(tmp_path, collection="docs")
+    await app.ingest.bulk_index(tmp_path, collection="docs")
     result = await app.answer("When does the lease of a worker end?", collection="docs")
     assert result.found
     assert result.sources[0].reference == "docs/jobs.md#leases"
@@ -185,6 +185,6 @@ async def test_the_app_answers_from_an_indexed_folder(app: App, tmp_path: Path) 
 
 async def test_the_app_answers_without_vectors(lexical_app: App, tmp_path: Path) -> None:
     (tmp_path / "jobs.md").write_text(f"# Jobs\n\n{LEASES.text}\n")
-    await lexical_app.bulk_index(tmp_path, collection="docs")
+    await lexical_app.ingest.bulk_index(tmp_path, collection="docs")
     result = await lexical_app.answer("What is a lease of a worker?", collection="docs")
     assert result.found

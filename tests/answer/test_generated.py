@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from model_server import Asked, Failure, ModelServer
-from vademecum.app import AnswerResult, App
+from vademecum.answer.facade import AnswerResult
+from vademecum.app import App
 from vademecum.errors import BadSetting
 from vademecum.inference.language import wire
 from vademecum.settings import Settings
@@ -53,7 +54,7 @@ def served(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModelServer]:
 async def app(settings: Settings, served: ModelServer, write: Write) -> AsyncIterator[App]:
     own = replace(settings, embedder="none", ollama_url=served.url)
     async with App.open(own) as app:
-        await app.bulk_index(write(FILES), collection="docs")
+        await app.ingest.bulk_index(write(FILES), collection="docs")
         yield app
 
 
@@ -197,7 +198,7 @@ async def test_the_setting_names_the_model(
 ) -> None:
     own = replace(settings, embedder="none", ollama_url=served.url, model=MODEL)
     async with App.open(own) as app:
-        await app.bulk_index(write(FILES), collection="docs")
+        await app.ingest.bulk_index(write(FILES), collection="docs")
         assert (await answered(app, None)).by == MODEL
     async with App.open(replace(own, model_for="summary")) as app:
         assert (await answered(app, None)).by == "extractive"

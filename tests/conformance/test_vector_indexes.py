@@ -179,7 +179,7 @@ async def indexed(
     profile.write_text(PROFILE)
     folder = write({name: f"---\n{front}\n---\n{text(name)}" for name, front in LESSONS.items()})
     for name in ("mine", "theirs"):
-        report = await fake_app.bulk_index(folder, collection=name, profile=str(profile))
+        report = await fake_app.ingest.bulk_index(folder, collection=name, profile=str(profile))
         assert report.failed == []
     rows, entries = [], []
     async with fake_app.database.transaction() as connection:

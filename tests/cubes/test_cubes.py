@@ -98,7 +98,9 @@ def test_every_member_runs(compiled: Callable[..., dict[str, Any]], database_url
 async def test_its_numbers_are_those_of_the_store(
     compiled: Callable[..., dict[str, Any]], app: App, database_url: str, write: Write
 ) -> None:
-    await app.bulk_index(write({f"{name}.md": f"# {name}\n\nAll of it.\n" for name in "abc"}))
+    await app.ingest.bulk_index(
+        write({f"{name}.md": f"# {name}\n\nAll of it.\n" for name in "abc"})
+    )
     page = "# Page\n\nA page of the web.\n"
     await app.cache.store_page("https://example.org/a", content=page)
 

@@ -54,7 +54,7 @@ async def test_a_search_survives_connections_that_died(
     (tmp_path / "a.md").write_text("# Lamp\n\nLit at dusk.")
     away = replace(settings, database_url=by_port(database_url, proxy.port), embedder="none")
     async with App.open(away) as app:
-        await app.store(collection="light", file=tmp_path / "a.md")
+        await app.ingest.store(collection="light", file=tmp_path / "a.md")
         for _ in range(3):
             await asyncio.to_thread(proxy.drop)
             found = await app.search(Query(text="lamp", collection="light"))
@@ -81,7 +81,7 @@ async def test_an_ingest_survives_cuts_in_the_middle(
 
     async with App.open(away) as app:
         disturbing = asyncio.create_task(disturb())
-        report = await app.bulk_index(tmp_path, collection="light")
+        report = await app.ingest.bulk_index(tmp_path, collection="light")
         # At least one cut fell into the work: it takes longer than the first half second.
         assert await disturbing == 3
         # A commit whose answer was lost is done again, and then counts as unchanged.
@@ -99,7 +99,7 @@ async def test_a_server_that_is_stopped_and_started(settings: Settings, tmp_path
         (tmp_path / "a.md").write_text("# Lamp\n\nLit at dusk.")
         # Connected by its address, so that it is not ours to start.
         async with App.open(replace(settings, database_url=url, embedder="none")) as app:
-            await app.store(collection="light", file=tmp_path / "a.md")
+            await app.ingest.store(collection="light", file=tmp_path / "a.md")
             await embedded.stop()
             coming = asyncio.create_task(embedded.start())
             found = await app.search(Query(text="lamp", collection="light"))

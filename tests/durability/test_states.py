@@ -95,7 +95,7 @@ class Life(RuleBasedStateMachine):
         opened = App.open(Settings(home=self.home, database_url=url, embedder="fake:words"))
         self.opened = opened
         self.app = await opened.__aenter__()
-        self.app._embedders["fake:words"] = self.embedder
+        self.app.embedders.opened["fake:words"] = self.embedder
         self.connection = await AsyncConnection.connect(url, autocommit=True)
         self.readers = Readers(self.app)
 
@@ -147,7 +147,7 @@ class Life(RuleBasedStateMachine):
             ).hexdigest()
             for name in self.files()
         }
-        report = await self.app.bulk_index(self.folder, mode=mode, wait=wait)
+        report = await self.app.ingest.bulk_index(self.folder, mode=mode, wait=wait)
         modified = {path for path in there.keys() & stored.keys() if there[path] != stored[path]}
         if mode != "incremental":
             modified = there.keys() & stored.keys()
@@ -160,14 +160,14 @@ class Life(RuleBasedStateMachine):
 
     @rule(mode=MODES)
     def queue_run(self, mode: RunMode) -> None:
-        self.do(self.app.start_run("docs", folder=self.folder, mode=mode))
+        self.do(self.app.ingest.start_run("docs", folder=self.folder, mode=mode))
 
     @rule(mode=MODES, steps=st.integers(0, 60))
     def run_and_cancel(self, mode: RunMode, steps: int) -> None:
         self.do(self.cancelled(mode, steps))
 
     async def cancelled(self, mode: RunMode, steps: int) -> None:
-        task = asyncio.ensure_future(self.app.bulk_index(self.folder, mode=mode))
+        task = asyncio.ensure_future(self.app.ingest.bulk_index(self.folder, mode=mode))
         for _ in range(steps):
             await asyncio.sleep(0.0005)
         for run in await self.app.runs.listed(limit=1):
@@ -180,7 +180,7 @@ class Life(RuleBasedStateMachine):
     def resume(self, data: st.DataObject) -> None:
         found = self.runner.run(self.app.runs.listed())
         if left := [run.id for run in found if run.state in ("cancelled", "failed")]:
-            self.do(self.app.resume_run(data.draw(st.sampled_from(left))))
+            self.do(self.app.ingest.resume_run(data.draw(st.sampled_from(left))))
 
     @rule(limit=st.integers(1, 3))
     def drain_some(self, limit: int) -> None:
@@ -188,7 +188,7 @@ class Life(RuleBasedStateMachine):
 
     @rule(mode=MODES, steps=st.integers(0, 60))
     def run_and_stop(self, mode: RunMode, steps: int) -> None:
-        self.do(self.stopped(self.app.bulk_index(self.folder, mode=mode), steps))
+        self.do(self.stopped(self.app.ingest.bulk_index(self.folder, mode=mode), steps))
 
     @rule(steps=st.integers(0, 40))
     def drain_and_stop(self, steps: int) -> None:
@@ -200,7 +200,8 @@ class Life(RuleBasedStateMachine):
 
     async def both(self) -> None:
         await asyncio.gather(
-            self.app.bulk_index(self.folder), self.app.bulk_index(self.folder, force=True)
+            self.app.ingest.bulk_index(self.folder),
+            self.app.ingest.bulk_index(self.folder, force=True),
         )
 
     async def stopped(self, work: Any, steps: int) -> None:
@@ -234,7 +235,7 @@ class Life(RuleBasedStateMachine):
     def teardown(self) -> None:
         try:
             self.do(self.app.process_queue())
-            self.do(self.app.bulk_index(self.folder))
+            self.do(self.app.ingest.bulk_index(self.folder))
             self.runner.run(self.check())
         finally:
             self.runner.run(self._close())

@@ -38,7 +38,7 @@ async def rows(app: App) -> list[tuple[str, str, str]]:
 
 @pytest.fixture
 async def sky(lexical_app: App, write: Write) -> App:
-    await lexical_app.bulk_index(write(DOCUMENTS), collection="sky")
+    await lexical_app.ingest.bulk_index(write(DOCUMENTS), collection="sky")
     return lexical_app
 
 
@@ -46,12 +46,12 @@ async def test_a_source_read_after_a_search_becomes_a_question(
     sky: App, vade: Vade, tmp_path: Path
 ) -> None:
     await asked(sky, "clouds and rain")
-    await sky.read_document("sky", "wind.md")
-    await sky.read_reference("sky/rain.md#rain")
+    await sky.shelf.read("sky", "wind.md")
+    await sky.shelf.read_reference("sky/rain.md#rain")
     await asked(sky, "Hail")
-    await sky.read_reference("sky/rain.md#hail")
+    await sky.shelf.read_reference("sky/rain.md#hail")
     await asked(sky, "hail")
-    await sky.read_reference("sky/rain.md#hail")
+    await sky.shelf.read_reference("sky/rain.md#hail")
 
     gold = tmp_path / "captured.jsonl"
     done = vade("eval", "capture", "-c", "sky", "-o", gold)
@@ -70,9 +70,9 @@ async def test_a_source_read_after_a_search_becomes_a_question(
 
 
 async def test_what_was_not_read_after_a_search_that_found_it_is_not_kept(sky: App) -> None:
-    await sky.read_document("sky", "wind.md")  # nobody searched
+    await sky.shelf.read("sky", "wind.md")  # nobody searched
     await asked(sky, "hail")
-    await sky.read_document("sky", "wind.md")  # nothing that was found
+    await sky.shelf.read("sky", "wind.md")  # nothing that was found
     await asked(sky, "rain")
     await sky.answer("What is hail made of?", collection="sky")
 
@@ -82,7 +82,7 @@ async def test_what_was_not_read_after_a_search_that_found_it_is_not_kept(sky: A
 async def test_reading_twice_is_one_use(sky: App) -> None:
     await asked(sky, "hail")
     for _ in range(3):
-        await sky.read_document("sky", "rain.md")
+        await sky.shelf.read("sky", "rain.md")
 
     assert await rows(sky) == [("hail", "rain.md", "")]
 
@@ -104,19 +104,19 @@ async def test_a_query_with_private_data_is_not_written_down(
 ) -> None:
     found = await sky.search(Query(text=query, collection="sky", mode="lexical"))
     assert harmless(query, found.results) is kept
-    await sky.read_document("sky", found.results[0].path)
+    await sky.shelf.read("sky", found.results[0].path)
 
     assert len(await rows(sky)) == int(kept)
 
 
 async def test_old_rows_go_with_the_next_use(sky: App) -> None:
     await asked(sky, "hail")
-    await sky.read_document("sky", "rain.md")
+    await sky.shelf.read("sky", "rain.md")
     async with sky.database.connection() as connection:
         await connection.execute("UPDATE search_log SET used_at = now() - interval '91 days'")
-    assert await sky.captured_questions("sky", days=90) == []
+    assert await sky.evaluation.captured("sky", days=90) == []
     await asked(sky, "wind")
-    await sky.read_document("sky", "wind.md")
+    await sky.shelf.read("sky", "wind.md")
 
     assert await rows(sky) == [("wind", "wind.md", "")]
 
@@ -126,9 +126,9 @@ async def test_nothing_is_kept_where_it_is_turned_off(
 ) -> None:
     off = replace(settings, embedder="none", search_log_days=0)
     async with App.open(off) as app:
-        await app.bulk_index(write(DOCUMENTS), collection="sky")
+        await app.ingest.bulk_index(write(DOCUMENTS), collection="sky")
         await asked(app, "hail")
-        await app.read_document("sky", "rain.md")
+        await app.shelf.read("sky", "rain.md")
 
         assert await rows(app) == []
 
@@ -139,13 +139,13 @@ async def test_nothing_is_kept_where_it_is_turned_off(
 
 async def test_it_can_be_forgotten_and_goes_with_its_collection(sky: App, vade: Vade) -> None:
     await asked(sky, "hail")
-    await sky.read_document("sky", "rain.md")
+    await sky.shelf.read("sky", "rain.md")
 
     done = vade("eval", "capture", "-c", "sky", "--forget", "--json")
     assert json.loads(done.stdout) == {"collection": "sky", "forgotten": 1}
 
     await asked(sky, "hail")
-    await sky.read_document("sky", "rain.md")
+    await sky.shelf.read("sky", "rain.md")
     await sky.delete_collection("sky")
     assert await rows(sky) == []
 

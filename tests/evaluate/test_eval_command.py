@@ -160,23 +160,25 @@ def test_a_bad_line_writes_no_run(indexed: Vade, gold: Path, tmp_path: Path) -> 
 
 async def test_without_embeddings_only_lexical_search_is_measured(app: App, write: Write) -> None:
     app.settings = replace(app.settings, embedder="none")
-    await app.bulk_index(write(DOCUMENTS), collection="words")
+    await app.ingest.bulk_index(write(DOCUMENTS), collection="words")
     questions = [Question(id="1", query="keys", expect=(Expectation(path_contains="keys"),))]
 
-    evaluation = await app.evaluate(questions, collection="words")
+    evaluation = await app.evaluation.evaluate(questions, collection="words")
 
     assert [result.mode for result in evaluation.modes] == ["lexical"]
     assert evaluation.notices == ["words has no embeddings: only lexical search was measured"]
-    assert not (await app.evaluate(questions, collection="words", mode="lexical")).notices
+    assert not (
+        await app.evaluation.evaluate(questions, collection="words", mode="lexical")
+    ).notices
     for mode in ("dense", "hybrid"):
         with pytest.raises(ModelUnavailable, match="has no embeddings"):
-            await app.evaluate(questions, collection="words", mode=mode)
+            await app.evaluation.evaluate(questions, collection="words", mode=mode)
 
 
 async def test_the_first_hits_of_a_deep_search_are_those_of_a_shallow_one(
     app: App, write: Write
 ) -> None:
-    await app.bulk_index(write(DOCUMENTS), collection="docs")
+    await app.ingest.bulk_index(write(DOCUMENTS), collection="docs")
     for mode in ("hybrid", "dense", "lexical"):
         query = {"text": "where to store the keys", "collection": "docs", "mode": mode}
         shallow = await app.search(Query(**query, limit=2))  # type: ignore[arg-type]
@@ -189,6 +191,6 @@ async def test_the_first_hits_of_a_deep_search_are_those_of_a_shallow_one(
 async def test_app_refuses_what_cannot_be_measured(app: App) -> None:
     questions = [Question(id="1", query="x", expect=(Expectation(path_contains="x"),))]
     with pytest.raises(UnknownCollection):
-        await app.evaluate(questions, collection="none")
+        await app.evaluation.evaluate(questions, collection="none")
     with pytest.raises(BadInput, match="k must be"):
-        await app.evaluate(questions, collection="none", k=0)
+        await app.evaluation.evaluate(questions, collection="none", k=0)

@@ -153,7 +153,7 @@ async def test_one_bad_text_fails_its_own_document_alone(
     folder = write({f"{n}.md": f"# Page {n}\n\nGraph number{n}." for n in range(4)})
     (folder / "bad.md").write_text("# Bad\n\nSome poison here.")
     async with App.open(settings_of_ollama) as app:
-        report = await app.bulk_index(folder)
+        report = await app.ingest.bulk_index(folder)
         assert [failure.path for failure in report.failed] == ["bad.md"]
         assert report.embedded == 4
         found = await app.search(Query(text="number3", collection="docs", mode="dense"))
@@ -166,7 +166,7 @@ async def test_while_the_server_is_away_vectors_stay_and_searches_are_lexical(
     folder = write({"a.md": "# Graph\n\nBuild the graph."})
     query = Query(text="build graph", collection="docs")
     async with App.open(settings_of_ollama) as app:
-        await app.bulk_index(folder)
+        await app.ingest.bulk_index(folder)
         served.stop()
         try:
             found = await app.search(query)
@@ -180,7 +180,7 @@ async def test_while_the_server_is_away_vectors_stay_and_searches_are_lexical(
     try:
         async with App.open(settings_of_ollama) as app:
             with pytest.raises(EmbedderUnreachable):
-                await app.bulk_index(folder)
+                await app.ingest.bulk_index(folder)
     finally:
         served.start()
     async with App.open(settings_of_ollama) as app:

@@ -203,11 +203,11 @@ async def test_documents_are_indexed_and_found(
     folder = write({f"{n}.md": f"# Page {n}\n\nGraph number{n}." for n in range(4)})
     (folder / "bad.md").write_text("# Bad\n\nSome poison here.")
     async with App.open(settings_of_openai) as app:
-        report = await app.bulk_index(folder)
+        report = await app.ingest.bulk_index(folder)
         assert [failure.path for failure in report.failed] == ["bad.md"]
         found = await app.search(Query(text="Graph number3.", collection="docs", mode="dense"))
         assert found.results[0].path == "3.md"
-        assert app._embedders[f"openai:{SMALL}"].space.dimensions == 1536
+        assert app.embedders.opened[f"openai:{SMALL}"].space.dimensions == 1536
 
 
 async def test_a_run_that_would_cost_too_much_embeds_nothing_and_waits(
@@ -216,7 +216,7 @@ async def test_a_run_that_would_cost_too_much_embeds_nothing_and_waits(
     folder = write({"a.md": "# Graph\n\n" + "Build the graph. " * 2000})
     async with App.open(replace(settings_of_openai, max_cost=0.0001)) as app:
         with pytest.raises(CostCapReached, match="would cost about") as refused:
-            await app.bulk_index(folder)
+            await app.ingest.bulk_index(folder)
         assert "VADE_MAX_COST" in str(refused.value.hint)
         assert vendor.asked == []
         assert (await app.open_jobs("docs")).pending == 1
@@ -232,7 +232,7 @@ async def test_a_run_ends_where_its_cost_passes_the_cap(
     vendor.charge = 1000  # a text of more tokens than an estimate takes it to have
     async with App.open(replace(settings_of_openai, max_cost=0.0001)) as app:
         with pytest.raises(CostCapReached, match="has cost"):
-            await app.bulk_index(folder)
+            await app.ingest.bulk_index(folder)
         left = await app.open_jobs("docs")
         assert left.pending > 0
         assert left.processing == left.failed == 0
@@ -247,12 +247,14 @@ async def test_a_collection_has_an_embedder_of_its_own(
 ) -> None:
     folder = write({"a.md": "# Graph\n\nBuild the graph."})
     async with App.open(replace(settings_of_openai, embedder="none")) as app:
-        await app.bulk_index(folder, collection="one")
-        await app.bulk_index(folder, collection="two", embedder=f"openai:{SMALL}?dimensions=512")
+        await app.ingest.bulk_index(folder, collection="one")
+        await app.ingest.bulk_index(
+            folder, collection="two", embedder=f"openai:{SMALL}?dimensions=512"
+        )
         with pytest.raises(BadInput, match="is embedded by none"):
-            await app.bulk_index(folder, collection="one", embedder=f"openai:{SMALL}")
+            await app.ingest.bulk_index(folder, collection="one", embedder=f"openai:{SMALL}")
         with pytest.raises(BadSetting):
-            await app.bulk_index(folder, collection="three", embedder="closed:model")
+            await app.ingest.bulk_index(folder, collection="three", embedder="closed:model")
         assert {c.name: c.embedder for c in await app.list_collections()} == {
             "one": "none",
             "two": f"openai:{SMALL}?dimensions=512",

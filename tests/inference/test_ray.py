@@ -62,9 +62,9 @@ async def test_a_folder_is_indexed_on_two_nodes_with_the_same_result(
 
     folder = write(pages(20))
     async with App.open(settings) as app:
-        await app.bulk_index(folder, collection="here")
-        async with app.on_ray(cluster.address):
-            report = await app.bulk_index(folder, collection="there")
+        await app.ingest.bulk_index(folder, collection="here")
+        async with app.embedders.on_ray(cluster.address):
+            report = await app.ingest.bulk_index(folder, collection="there")
             actors = ray._private.state.actors().values()
             nodes = {one["Address"]["NodeID"] for one in actors if one["State"] == "ALIVE"}
 

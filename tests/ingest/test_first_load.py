@@ -46,8 +46,8 @@ async def test_the_index_of_a_new_space(
     folder = write({f"{number}.md": f"# Page {number}\n\nText." for number in range(documents)})
     async with App.open(replace(settings, embedder="fake:words")) as app:
         looking.database = app.database
-        app._embedders["fake:words"] = looking
-        report = await app.bulk_index(folder)
+        app.embedders.opened["fake:words"] = looking
+        report = await app.ingest.bulk_index(folder)
 
         assert (report.embedded, report.failed) == (documents, [])
         assert set(looking.seen) == {kept}

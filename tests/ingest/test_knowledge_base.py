@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from vademecum.app import App, IngestReport
+from vademecum.app import App
 from vademecum.ingest.ledger_files import ledger_text, summary_names, summary_text, tasks_text
+from vademecum.ingest.report import IngestReport
 from vademecum.ingest.summary import MAX_BULLET, SCAFFOLD, summary6
 from vademecum.profiles.profile import load_profile
 from vademecum.types import Query
@@ -39,7 +40,7 @@ KEYS = {
 
 
 async def index(app: App, folder: Path, *, force: bool = False) -> IngestReport:
-    return await app.bulk_index(folder, collection="kb", profile="kb", force=force)
+    return await app.ingest.bulk_index(folder, collection="kb", profile="kb", force=force)
 
 
 def ledger(folder: Path) -> list[dict[str, object]]:
@@ -97,7 +98,7 @@ async def test_every_chunk_has_every_key(fake_app: App, write: Write) -> None:
     await index(fake_app, write({"sql/joins.md": JOINS}))
     found = await fake_app.search(Query(text="join rows", collection="kb"))
     ids = [hit.chunk_id for hit in found.results]
-    known = await fake_app.chunk_metadata("kb", ids)
+    known = await fake_app.knowledge_bases.chunk_metadata("kb", ids)
     assert ids
     assert set(known) == set(ids)
     for metadata in known.values():
@@ -139,9 +140,9 @@ async def test_a_changed_and_a_deleted_file_and_force(fake_app: App, write: Writ
     assert row["sha256"] != first[0]["sha256"]
     assert row["sql_topic"] == "DDL"
     assert not (folder / ".kb/summaries/b.summary6.md").exists()
-    embedded = len(fake_app._embedders["fake:words"].embedded)  # type: ignore[union-attr]
+    embedded = len(fake_app.embedders.opened["fake:words"].embedded)  # type: ignore[union-attr]
     await index(fake_app, folder, force=True)
-    assert len(fake_app._embedders["fake:words"].embedded) > embedded  # type: ignore[union-attr]
+    assert len(fake_app.embedders.opened["fake:words"].embedded) > embedded  # type: ignore[union-attr]
 
 
 async def test_a_document_to_be_done_again_is_open_in_the_ledger(
@@ -150,7 +151,7 @@ async def test_a_document_to_be_done_again_is_open_in_the_ledger(
     folder = write({"a.md": "# A\n\none"})
     await index(fake_app, folder)
     (folder / "a.md").write_text("# A\n\ntwo")
-    await fake_app.bulk_index(folder, collection="kb", wait=False)
+    await fake_app.ingest.bulk_index(folder, collection="kb", wait=False)
     (row,) = ledger(folder)
     assert (row["chunked_at"], row["upserted_at"]) == (None, None)
     assert "| a.md | ✓ |  |  |  |  |" in (folder / "TASKS.md").read_text()
@@ -172,9 +173,9 @@ async def test_a_topic_table_of_ones_own(fake_app: App, write: Write, tmp_path: 
         "[knowledge_base]\nsummaries = true\n[[topics]]\nname = 'FRUIT'\npattern = 'apple|pear'\n"
     )
     folder = write({"a.md": "# A\n\nan apple"})
-    await fake_app.bulk_index(folder, collection="kb", profile=str(own))
+    await fake_app.ingest.bulk_index(folder, collection="kb", profile=str(own))
     assert ledger(folder)[0]["sql_topic"] == "FRUIT"
-    assert "[FRUIT]" in fake_app._embedders["fake:words"].embedded[0]  # type: ignore[union-attr]
+    assert "[FRUIT]" in fake_app.embedders.opened["fake:words"].embedded[0]  # type: ignore[union-attr]
 
 
 def test_the_first_pattern_names_the_topic() -> None:
@@ -186,7 +187,7 @@ def test_the_first_pattern_names_the_topic() -> None:
 
 async def test_each_folder_is_a_knowledge_base(fake_app: App, write: Write) -> None:
     root = write({"a/x.md": "# X\n\none", "b/y.md": "# Y\n\ntwo", "bad name/z.md": "# Z\n\nz"})
-    done = await fake_app.bulk_index_each(root)
+    done = await fake_app.ingest.bulk_index_each(root)
     assert [getattr(one, "collection", None) for one in done] == ["a", "b", None]
     assert (root / "a/TASKS.md").exists()
     assert (root / "b/.kb/summaries/y.summary6.md").exists()

@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from fakes import FakeEmbedder
-from vademecum.app import App, Listener
+from vademecum.app import App
 from vademecum.errors import BadInput
 from vademecum.evaluate.gold import Expectation, Question
+from vademecum.ingest.report import Listener
 from vademecum.settings import Settings
 from vademecum.types import Query, Vector
 
@@ -50,8 +51,8 @@ async def indexed(
     settings: Settings, embedders: dict[str, FakeEmbedder], write: Write
 ) -> AsyncIterator[App]:
     async with App.open(replace(settings, embedder="fake:words")) as app:
-        app._embedders.update(embedders)
-        await app.bulk_index(write(PAGES))
+        app.embedders.opened.update(embedders)
+        await app.ingest.bulk_index(write(PAGES))
         yield app
 
 
@@ -69,7 +70,7 @@ async def vectors(app: App, space: int) -> int:
 
 async def test_a_model_that_answers_as_well_is_swapped_in(indexed: App) -> None:
     said: list[str] = []
-    await indexed.reindex(
+    await indexed.moves.reindex(
         "docs", embedder="fake:same", questions=GOLD, listener=Listener(notice=said.append)
     )
 
@@ -86,7 +87,7 @@ async def test_a_model_that_answers_as_well_is_swapped_in(indexed: App) -> None:
 async def test_one_that_answers_worse_is_refused_and_searches_are_as_before(indexed: App) -> None:
     before = await found(indexed, "Feed the kitten7 twice a day.")
     said: list[str] = []
-    report = await indexed.reindex(
+    report = await indexed.moves.reindex(
         "docs", embedder="fake:plain", questions=GOLD, listener=Listener(notice=said.append)
     )
 
@@ -107,10 +108,10 @@ async def test_one_that_answers_worse_is_refused_and_searches_are_as_before(inde
 async def test_what_comes_after_a_refusal_is_found_by_both_models(
     indexed: App, write: Write
 ) -> None:
-    await indexed.reindex("docs", embedder="fake:plain", questions=GOLD)
+    await indexed.moves.reindex("docs", embedder="fake:plain", questions=GOLD)
     page = "# Page\n\nBrush the unicorn and the animal0.\n"
     folder = write({**PAGES, "animal0.md": page})
-    await indexed.bulk_index(folder, collection="docs")
+    await indexed.ingest.bulk_index(folder, collection="docs")
 
     assert (await found(indexed, "Brush the unicorn and the animal0."))[0] == "animal0.md"
     assert await vectors(indexed, 1) == await vectors(indexed, 2) == 12
@@ -119,10 +120,10 @@ async def test_what_comes_after_a_refusal_is_found_by_both_models(
 async def test_going_back_keeps_the_vectors_and_purges_the_new_ones(
     indexed: App, embedders: dict[str, FakeEmbedder]
 ) -> None:
-    await indexed.reindex("docs", embedder="fake:plain", questions=GOLD)
+    await indexed.moves.reindex("docs", embedder="fake:plain", questions=GOLD)
     embedders["fake:words"].embedded.clear()
 
-    report = await indexed.abandon_move("docs")
+    report = await indexed.moves.abandon("docs")
 
     assert (report.embedded, report.reused) == (0, 12)
     assert embedders["fake:words"].embedded == []
@@ -135,23 +136,23 @@ async def test_going_back_keeps_the_vectors_and_purges_the_new_ones(
 async def test_a_refused_model_can_be_accepted_or_compared_on_other_questions(
     indexed: App,
 ) -> None:
-    await indexed.reindex("docs", embedder="fake:plain", questions=GOLD)
-    again = await indexed.compare_move("docs")
+    await indexed.moves.reindex("docs", embedder="fake:plain", questions=GOLD)
+    again = await indexed.moves.compare("docs")
     assert again.state == "refused"
 
-    move = await indexed.accept_move("docs")
+    move = await indexed.moves.accept("docs")
 
     assert (move.state, move.done) == ("accepted", True)
     assert (await indexed.collection("docs")).embedder == "fake:plain"
     with pytest.raises(BadInput, match="not on its way"):
-        await indexed.accept_move("docs")
+        await indexed.moves.accept("docs")
 
 
 async def test_without_anything_to_judge_by_nothing_is_begun(indexed: App) -> None:
     with pytest.raises(BadInput, match="0 logged searches, at least 10"):
-        await indexed.reindex("docs", embedder="fake:same")
+        await indexed.moves.reindex("docs", embedder="fake:same")
     with pytest.raises(BadInput, match="stays the same"):
-        await indexed.reindex("docs", questions=GOLD)
+        await indexed.moves.reindex("docs", questions=GOLD)
 
     assert (await indexed.collection("docs")).next_embedder is None
     assert await indexed.moves.shown("docs") is None
@@ -160,9 +161,9 @@ async def test_without_anything_to_judge_by_nothing_is_begun(indexed: App) -> No
 async def test_logged_searches_judge_where_there_are_enough(indexed: App) -> None:
     for name in NAMES[:10]:
         await indexed.search(Query(text=f"Feed the {name}", collection="docs", mode="lexical"))
-        await indexed.read_document("docs", f"{name}.md")
+        await indexed.shelf.read("docs", f"{name}.md")
 
-    await indexed.reindex("docs", embedder="fake:same")
+    await indexed.moves.reindex("docs", embedder="fake:same")
 
     move = await indexed.moves.shown("docs")
     assert move is not None
@@ -172,11 +173,11 @@ async def test_logged_searches_judge_where_there_are_enough(indexed: App) -> Non
 async def test_whoever_goes_on_after_a_kill_judges_by_the_same_questions(
     indexed: App, settings: Settings, embedders: dict[str, FakeEmbedder]
 ) -> None:
-    await indexed.reindex("docs", embedder="fake:plain", questions=GOLD, wait=False)
+    await indexed.moves.reindex("docs", embedder="fake:plain", questions=GOLD, wait=False)
     assert (await indexed.collection("docs")).next_embedder == "fake:plain"
 
     async with App.open(settings) as other:
-        other._embedders.update(embedders)
+        other.embedders.opened.update(embedders)
         await other.process_queue()
         move = await other.moves.shown("docs")
 

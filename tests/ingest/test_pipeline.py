@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 
 from fakes import FakeEmbedder
-from vademecum.app import App, IngestReport, Listener
+from vademecum.app import App
 from vademecum.errors import BadInput, UnreadableSource
 from vademecum.ingest import process
 from vademecum.ingest.pipeline import Failure
+from vademecum.ingest.report import IngestReport, Listener
 from vademecum.settings import Settings
 from vademecum.types import Query
 
@@ -56,9 +57,9 @@ async def test_a_first_run_and_one_with_nothing_to_do(
 ) -> None:
     folder = write(PAGES)
 
-    first = await fake_app.bulk_index(folder)
+    first = await fake_app.ingest.bulk_index(folder)
     embedder.embedded.clear()
-    second = await fake_app.bulk_index(folder)
+    second = await fake_app.ingest.bulk_index(folder)
 
     assert (first.collection, first.chunks, first.failed) == ("docs", 6, [])
     assert counts(first) == {"inserted": 3, "embedded": 6}
@@ -72,13 +73,13 @@ async def test_only_what_changed_is_done_again(
     fake_app: App, embedder: FakeEmbedder, write: Write
 ) -> None:
     folder = write(PAGES)
-    await fake_app.bulk_index(folder)
+    await fake_app.ingest.bulk_index(folder)
     embedder.embedded.clear()
     (folder / "cat.md").write_text(PAGE.format("cat").replace("twice", "thrice"))
     (folder / "dog.md").unlink()
     (folder / "eel.md").write_text(PAGE.format("eel"))
 
-    report = await fake_app.bulk_index(folder)
+    report = await fake_app.ingest.bulk_index(folder)
 
     assert counts(report) == {
         "inserted": 1,
@@ -105,11 +106,11 @@ async def test_an_unchanged_chunk_of_a_changed_file_keeps_its_row_and_its_vector
         " JOIN embeddings_1 e ON e.chunk_id = k.id WHERE content LIKE '%All about%'"
     )
     folder = write({"cat.md": PAGE.format("cat")})
-    await fake_app.bulk_index(folder)
+    await fake_app.ingest.bulk_index(folder)
     before = await select(fake_app, rows)
     (folder / "cat.md").write_text(PAGE.format("cat").replace("twice", "thrice"))
 
-    await fake_app.bulk_index(folder)
+    await fake_app.ingest.bulk_index(folder)
 
     assert await select(fake_app, rows) == before
 
@@ -118,11 +119,11 @@ async def test_force_embeds_everything_again(
     fake_app: App, embedder: FakeEmbedder, write: Write
 ) -> None:
     folder = write(PAGES)
-    await fake_app.bulk_index(folder)
+    await fake_app.ingest.bulk_index(folder)
     ids = await select(fake_app, "SELECT id FROM document_chunks ORDER BY id")
     embedder.embedded.clear()
 
-    report = await fake_app.bulk_index(folder, force=True)
+    report = await fake_app.ingest.bulk_index(folder, force=True)
 
     assert counts(report) == {"updated": 3, "embedded": 6}
     assert len(embedder.embedded) == 6
@@ -131,11 +132,11 @@ async def test_force_embeds_everything_again(
 
 async def test_a_removed_file_leaves_nothing_behind(fake_app: App, write: Write) -> None:
     folder = write(PAGES)
-    await fake_app.bulk_index(folder)
+    await fake_app.ingest.bulk_index(folder)
     for name in PAGES:
         (folder / name).unlink()
 
-    report = await fake_app.bulk_index(folder)
+    report = await fake_app.ingest.bulk_index(folder)
 
     assert counts(report) == {"deleted": 3}
     assert set((await left_over(fake_app)).values()) == {0}
@@ -147,7 +148,7 @@ async def test_a_removed_file_leaves_nothing_behind(fake_app: App, write: Write)
 
 
 async def test_a_deleted_collection_leaves_nothing_behind(fake_app: App, write: Write) -> None:
-    await fake_app.bulk_index(write(PAGES))
+    await fake_app.ingest.bulk_index(write(PAGES))
 
     await fake_app.delete_collection("docs")
 
@@ -159,11 +160,11 @@ async def test_a_file_that_cannot_be_read_now_keeps_what_is_stored(
     fake_app: App, write: Write
 ) -> None:
     folder = write(PAGES)
-    await fake_app.bulk_index(folder)
+    await fake_app.ingest.bulk_index(folder)
     (folder / "cat.md").write_bytes(b"")
     (folder / "dog.md").write_bytes(b"\x00\x01\x02\x03" * 50)
 
-    report = await fake_app.bulk_index(folder)
+    report = await fake_app.ingest.bulk_index(folder)
 
     assert counts(report) == {"unchanged": 1}
     assert report.failed == [
@@ -197,12 +198,12 @@ async def test_a_folder_that_cannot_be_read_now_keeps_what_is_stored_of_it(
     fake_app: App, write: Write
 ) -> None:
     folder = write({"cat.md": PAGES["cat.md"], "far/dog.md": PAGES["dog.md"]})
-    await fake_app.bulk_index(folder)
+    await fake_app.ingest.bulk_index(folder)
     (folder / "far").chmod(0)
 
     try:
         with as_nobody(folder):
-            report = await fake_app.bulk_index(folder)
+            report = await fake_app.ingest.bulk_index(folder)
     finally:
         (folder / "far").chmod(0o755)
 
@@ -227,7 +228,7 @@ async def test_one_file_that_the_database_cannot_hold_does_not_stop_the_others(
         file.write("# Owl\n\nIt sleeps by day.\n")
     os.close(descriptor)
 
-    report = await lexical_app.bulk_index(folder)
+    report = await lexical_app.ingest.bulk_index(folder)
 
     assert counts(report) == {"inserted": 1}
     assert [failure.path for failure in report.failed] == [f"{deep}/owl.md"]
@@ -239,7 +240,7 @@ async def test_a_document_that_the_model_chokes_on_is_named_and_the_others_are_f
     monkeypatch.setattr("vademecum.store.jobs.MAX_FAILURES", 1)
     embedder.poison = "dog"
 
-    report = await fake_app.bulk_index(write(PAGES))
+    report = await fake_app.ingest.bulk_index(write(PAGES))
 
     assert report.failed == [Failure(path="dog.md", error="RuntimeError: the model choked")]
     assert counts(report) == {"inserted": 3, "embedded": 4}
@@ -252,10 +253,10 @@ async def test_a_failed_document_is_tried_again_by_the_next_run(
     monkeypatch.setattr("vademecum.store.jobs.MAX_FAILURES", 1)
     folder = write(PAGES)
     embedder.poison = "dog"
-    await fake_app.bulk_index(folder)
+    await fake_app.ingest.bulk_index(folder)
     embedder.poison = None
 
-    report = await fake_app.bulk_index(folder)
+    report = await fake_app.ingest.bulk_index(folder)
 
     assert (counts(report), report.failed) == ({"unchanged": 3, "embedded": 2}, [])
 
@@ -263,13 +264,13 @@ async def test_a_failed_document_is_tried_again_by_the_next_run(
 async def test_the_folder_names_its_collection(fake_app: App, write: Write, tmp_path: Path) -> None:
     folder = write({"sub/cat.md": "# Cat\n\nIt purrs all day long.\n"})
 
-    assert (await fake_app.bulk_index(folder)).collection == "docs"
-    assert (await fake_app.bulk_index(folder / "sub" / "..")).collection == "docs"
-    assert (await fake_app.bulk_index(folder, collection="pets")).collection == "pets"
+    assert (await fake_app.ingest.bulk_index(folder)).collection == "docs"
+    assert (await fake_app.ingest.bulk_index(folder / "sub" / "..")).collection == "docs"
+    assert (await fake_app.ingest.bulk_index(folder, collection="pets")).collection == "pets"
 
 
 async def test_an_empty_folder_is_an_empty_collection(fake_app: App, write: Write) -> None:
-    report = await fake_app.bulk_index(write({}))
+    report = await fake_app.ingest.bulk_index(write({}))
 
     assert (counts(report), report.failed, report.chunks) == ({}, [], 0)
     [overview] = await fake_app.list_collections()
@@ -282,9 +283,9 @@ async def test_what_is_no_folder_is_refused_and_makes_no_collection(
     folder = write(PAGES)
 
     with pytest.raises(BadInput, match="there is no folder"):
-        await fake_app.bulk_index(folder / "nowhere")
+        await fake_app.ingest.bulk_index(folder / "nowhere")
     with pytest.raises(BadInput, match="is not a folder"):
-        await fake_app.bulk_index(folder / "cat.md")
+        await fake_app.ingest.bulk_index(folder / "cat.md")
     assert await fake_app.list_collections() == []
 
 
@@ -293,9 +294,11 @@ async def test_two_runs_over_one_folder_at_once(
 ) -> None:
     folder = write({f"{number}.md": PAGE.format(f"number{number}") for number in range(40)})
     async with App.open(replace(settings, embedder="fake:words")) as other:
-        other._embedders["fake:words"] = FakeEmbedder()
+        other.embedders.opened["fake:words"] = FakeEmbedder()
 
-        one, two = await asyncio.gather(fake_app.bulk_index(folder), other.bulk_index(folder))
+        one, two = await asyncio.gather(
+            fake_app.ingest.bulk_index(folder), other.ingest.bulk_index(folder)
+        )
 
     assert one.inserted + two.inserted == 40
     assert one.failed == two.failed == []
@@ -311,25 +314,25 @@ async def test_another_profile_makes_the_chunks_again(
     fake_app: App, embedder: FakeEmbedder, write: Write
 ) -> None:
     folder = write(PAGES)
-    await fake_app.bulk_index(folder)
+    await fake_app.ingest.bulk_index(folder)
     embedder.embedded.clear()
 
-    report = await fake_app.bulk_index(folder, profile="kb")
+    report = await fake_app.ingest.bulk_index(folder, profile="kb")
 
     assert counts(report) == {"unchanged": 3, "embedded": 6}
     assert all("docs" in text for text in embedder.embedded), "the header of `kb` names it"
-    assert counts(await fake_app.bulk_index(folder)) == {"unchanged": 3}
+    assert counts(await fake_app.ingest.bulk_index(folder)) == {"unchanged": 3}
 
 
 async def test_another_splitter_makes_the_chunks_again_and_keeps_equal_vectors(
     fake_app: App, embedder: FakeEmbedder, write: Write, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = write(PAGES)
-    await fake_app.bulk_index(folder)
+    await fake_app.ingest.bulk_index(folder)
     embedder.embedded.clear()
     monkeypatch.setattr(process, "SPLITTER_VERSION", process.SPLITTER_VERSION + 1)
 
-    report = await fake_app.bulk_index(folder)
+    report = await fake_app.ingest.bulk_index(folder)
 
     assert counts(report) == {"unchanged": 3, "reused": 6}
     assert embedder.embedded == []
@@ -339,18 +342,18 @@ async def test_another_model_serves_once_all_is_embedded_with_it(
     fake_app: App, write: Write
 ) -> None:
     folder = write(PAGES)
-    await fake_app.bulk_index(folder)
+    await fake_app.ingest.bulk_index(folder)
     first = (await fake_app.collection("docs")).space_id
-    fake_app._embedders["fake:words"] = FakeEmbedder(model="better")
+    fake_app.embedders.opened["fake:words"] = FakeEmbedder(model="better")
     (folder / "eel.md").write_text(PAGE.format("eel"))
 
-    await fake_app.store(collection="docs", file=folder / "eel.md")
+    await fake_app.ingest.store(collection="docs", file=folder / "eel.md")
     assert (await fake_app.collection("docs")).space_id == first
     between = await fake_app.search(Query(text="owl", collection="docs"))
     assert between.notices == [
         "the vectors of 'docs' were made by another model: lexical search only"
     ]
-    await fake_app.rebuild("docs")
+    await fake_app.ingest.rebuild("docs")
 
     assert (await fake_app.collection("docs")).space_id not in (first, None)
     assert await select(fake_app, "SELECT count(*) FROM embeddings_2") == [(8,)]
@@ -360,16 +363,16 @@ async def test_vectors_serve_also_when_the_first_run_was_killed_at_its_very_end(
     fake_app: App, write: Write
 ) -> None:
     folder = write(PAGES)
-    await fake_app.bulk_index(folder)
+    await fake_app.ingest.bulk_index(folder)
     await select(fake_app, "UPDATE collections SET space_id = NULL RETURNING id")
 
-    await fake_app.bulk_index(folder)
+    await fake_app.ingest.bulk_index(folder)
 
     assert (await found(fake_app, "Feed the owl twice a day.", "dense"))[0] == "owl.md"
 
 
 async def test_without_an_embedder_there_are_words_only(lexical_app: App, write: Write) -> None:
-    report = await lexical_app.bulk_index(write(PAGES))
+    report = await lexical_app.ingest.bulk_index(write(PAGES))
 
     assert (counts(report), report.chunks) == ({"inserted": 3}, 6)
     assert await found(lexical_app, "owl") == ["owl.md", "owl.md"]
@@ -383,7 +386,7 @@ async def test_without_its_model_it_indexes_words_says_so_and_catches_up_later(
     embedder.available = False
     notices: list[str] = []
 
-    first = await fake_app.bulk_index(folder, listener=Listener(notice=notices.append))
+    first = await fake_app.ingest.bulk_index(folder, listener=Listener(notice=notices.append))
 
     assert (counts(first), first.failed) == ({"inserted": 3}, [])
     assert set(notices) == {
@@ -393,7 +396,7 @@ async def test_without_its_model_it_indexes_words_says_so_and_catches_up_later(
     assert await found(fake_app, "owl") == ["owl.md", "owl.md"]
 
     embedder.available = True
-    second = await fake_app.bulk_index(folder)
+    second = await fake_app.ingest.bulk_index(folder)
 
     assert counts(second) == {"unchanged": 3, "embedded": 6}
     assert (await found(fake_app, "Feed the owl twice a day.", "dense"))[0] == "owl.md"
@@ -403,20 +406,20 @@ async def test_a_model_that_goes_away_takes_no_vectors_with_it(
     fake_app: App, embedder: FakeEmbedder, write: Write
 ) -> None:
     folder = write(PAGES)
-    await fake_app.bulk_index(folder)
+    await fake_app.ingest.bulk_index(folder)
     embedder.available = False
-    await fake_app.bulk_index(folder)
+    await fake_app.ingest.bulk_index(folder)
     embedder.available = True
     embedder.embedded.clear()
 
-    report = await fake_app.bulk_index(folder)
+    report = await fake_app.ingest.bulk_index(folder)
 
     assert counts(report) == {"unchanged": 3, "reused": 6}
     assert embedder.embedded == []
 
 
 async def test_a_drain_with_a_limit_does_so_many(fake_app: App, write: Write) -> None:
-    await fake_app.bulk_index(write(PAGES), wait=False)
+    await fake_app.ingest.bulk_index(write(PAGES), wait=False)
 
     progress, left = await fake_app.process_queue(limit=2)
 
@@ -427,8 +430,8 @@ async def test_a_collection_that_cannot_be_processed_does_not_stop_the_others(
     fake_app: App, write: Write
 ) -> None:
     folder = write(PAGES)
-    await fake_app.bulk_index(folder, collection="strange", wait=False)
-    await fake_app.bulk_index(folder, wait=False)
+    await fake_app.ingest.bulk_index(folder, collection="strange", wait=False)
+    await fake_app.ingest.bulk_index(folder, wait=False)
     await select(
         fake_app,
         "UPDATE collections SET embedder = 'of:a later version' WHERE name = 'strange'"
@@ -448,8 +451,8 @@ async def test_a_collection_deleted_while_it_is_indexed_is_no_error(
     fake_app: App, settings: Settings, write: Write
 ) -> None:
     folder = write({f"{number}.md": PAGE.format(f"number{number}") for number in range(30)})
-    await fake_app.bulk_index(folder, wait=False)
-    worker = fake_app._worker(await fake_app.collection("docs"), Listener())
+    await fake_app.ingest.bulk_index(folder, wait=False)
+    worker = fake_app.queue.worker(await fake_app.collection("docs"), Listener())
     [batch] = await worker._take(10)
 
     await fake_app.delete_collection("docs")
@@ -463,14 +466,14 @@ async def test_a_file_stored_by_another_name_of_its_folder_is_the_same_document(
     fake_app: App, write: Write, tmp_path: Path
 ) -> None:
     folder = write(PAGES)
-    await fake_app.bulk_index(folder)
+    await fake_app.ingest.bulk_index(folder)
     (tmp_path / "link").symlink_to(folder)
 
-    report = await fake_app.store(collection="docs", file=tmp_path / "link" / "cat.md")
+    report = await fake_app.ingest.store(collection="docs", file=tmp_path / "link" / "cat.md")
 
     assert (report.action, report.path) == ("unchanged", "cat.md")
     with pytest.raises(UnreadableSource):
-        await fake_app.store(collection="docs", file=tmp_path / "link" / "gone.md")
+        await fake_app.ingest.store(collection="docs", file=tmp_path / "link" / "gone.md")
 
 
 async def test_many_chunks_are_deleted_in_little_time(lexical_app: App, write: Write) -> None:
@@ -478,10 +481,10 @@ async def test_many_chunks_are_deleted_in_little_time(lexical_app: App, write: W
     words = "the same common words again and again " * 8
     text = "".join(f"# Part {number}\n\n{words}\n\n" for number in range(1500))
     folder = write({"long.md": text})
-    await lexical_app.bulk_index(folder)
+    await lexical_app.ingest.bulk_index(folder)
     (folder / "long.md").unlink()
 
     async with asyncio.timeout(10):
-        report = await lexical_app.bulk_index(folder)
+        report = await lexical_app.ingest.bulk_index(folder)
 
     assert report.deleted == 1

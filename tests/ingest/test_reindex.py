@@ -11,8 +11,9 @@ import pytest
 from numpy.typing import NDArray
 
 from fakes import FakeEmbedder
-from vademecum.app import App, Listener
+from vademecum.app import App
 from vademecum.errors import BadSetting, ModelUnavailable
+from vademecum.ingest.report import Listener
 from vademecum.settings import Settings
 from vademecum.types import Query
 
@@ -37,7 +38,7 @@ class SlowEmbedder(FakeEmbedder):
 @asynccontextmanager
 async def opened(settings: Settings, embedders: dict[str, FakeEmbedder]) -> AsyncIterator[App]:
     async with App.open(settings) as app:
-        app._embedders.update(embedders)
+        app.embedders.opened.update(embedders)
         yield app
 
 
@@ -51,7 +52,7 @@ async def indexed(
     settings: Settings, embedders: dict[str, FakeEmbedder], write: Write
 ) -> AsyncIterator[App]:
     async with opened(replace(settings, embedder="fake:words"), embedders) as app:
-        await app.bulk_index(write(PAGES))
+        await app.ingest.bulk_index(write(PAGES))
         yield app
 
 
@@ -92,7 +93,7 @@ async def test_searches_go_on_while_everything_is_embedded_again(
             if await first_hit(reader, text) == f"{name}.md":
                 wanted[text] = f"{name}.md"
         assert len(wanted) > 10
-        work = asyncio.create_task(indexed.reindex("docs", embedder=embedder, unchecked=True))
+        work = asyncio.create_task(indexed.moves.reindex("docs", embedder=embedder, unchecked=True))
         searched = await search_until(reader, work, wanted)
         report = await work
 
@@ -112,13 +113,13 @@ async def test_vectors_of_the_same_model_are_really_renewed(indexed: App) -> Non
         " RETURNING chunk_id",
     )
 
-    await indexed.reindex("docs")
+    await indexed.moves.reindex("docs")
 
     assert await first_hit(indexed, TEXT) == before
 
 
 async def test_what_the_collection_left_is_purged(indexed: App) -> None:
-    await indexed.reindex("docs", embedder="fake:better", unchecked=True)
+    await indexed.moves.reindex("docs", embedder="fake:better", unchecked=True)
 
     assert await one(indexed, "SELECT count(*) FROM embeddings_1") == [(0,)]
     assert await one(indexed, "SELECT count(*) FROM embeddings_2") == [(140,)]
@@ -131,7 +132,7 @@ async def test_the_old_model_serves_as_long_as_a_document_lacks_new_vectors(
     embedders["fake:better"].poison = "animal7 "
     said: list[str] = []
 
-    report = await indexed.reindex(
+    report = await indexed.moves.reindex(
         "docs", embedder="fake:better", unchecked=True, listener=Listener(notice=said.append)
     )
 
@@ -140,7 +141,7 @@ async def test_the_old_model_serves_as_long_as_a_document_lacks_new_vectors(
     assert await first_hit(indexed, TEXT) == before
 
     embedders["fake:better"].poison = None
-    await indexed.reindex("docs")
+    await indexed.moves.reindex("docs")
     assert (await indexed.collection("docs")).embedder == "fake:better"
 
 
@@ -151,9 +152,9 @@ async def test_a_model_that_cannot_be_had_changes_nothing(
     before = await one(indexed, "SELECT id, recipe, updated_at FROM crawled_documents ORDER BY id")
 
     with pytest.raises(ModelUnavailable):
-        await indexed.reindex("docs", embedder="fake:better", unchecked=True)
+        await indexed.moves.reindex("docs", embedder="fake:better", unchecked=True)
     with pytest.raises(BadSetting):
-        await indexed.reindex("docs", embedder="psychic:one")
+        await indexed.moves.reindex("docs", embedder="psychic:one")
 
     assert (await indexed.collection("docs")).next_embedder is None
     assert (
@@ -163,12 +164,12 @@ async def test_a_model_that_cannot_be_had_changes_nothing(
 
 
 async def test_words_only_and_back(indexed: App) -> None:
-    await indexed.reindex("docs", embedder="none")
+    await indexed.moves.reindex("docs", embedder="none")
     words = await indexed.search(Query(text="Feed the animal7", collection="docs"))
     assert (words.mode, words.results[0].path) == ("lexical", "animal7.md")
     assert await one(indexed, "SELECT count(*) FROM embeddings_1") == [(0,)]
 
-    await indexed.reindex("docs", embedder="fake:words")
+    await indexed.moves.reindex("docs", embedder="fake:words")
     both = await indexed.search(Query(text="Feed the animal7", collection="docs"))
     assert (both.mode, both.results[0].path) == ("hybrid", "animal7.md")
 
@@ -201,13 +202,13 @@ async def test_chunks_keep_the_vectors_they_are_searched_by_whatever_the_new_mod
     long = " ".join(f"word{number} is said here." for number in range(600))
     folder = write({"long.md": f"# Long\n\n{long}", "bad.md": "# Bad\n\nSome poison here."})
     async with opened(replace(settings, embedder="fake:words"), embedders) as app:
-        await app.bulk_index(folder)
+        await app.ingest.bulk_index(folder)
         chunks = await one(app, "SELECT id FROM document_chunks ORDER BY id")
         vectors = await one(app, "SELECT chunk_id, window_index FROM embeddings_1 ORDER BY 1, 2")
         assert len(chunks) > 3
         embedders["fake:letters"].poison = "poison"
 
-        await app.reindex(
+        await app.moves.reindex(
             "docs", embedder="fake:letters", unchecked=True
         )  # held up by one document
 
@@ -218,6 +219,6 @@ async def test_chunks_keep_the_vectors_they_are_searched_by_whatever_the_new_mod
         assert await first_hit(app, "word500 is said here.") == "long.md"
 
         embedders["fake:letters"].poison = None
-        await app.reindex("docs")
+        await app.moves.reindex("docs")
         assert (await app.collection("docs")).embedder == "fake:letters"
         assert await first_hit(app, "word500 is said here.") == "long.md"

@@ -15,8 +15,9 @@ from typing import Any
 import pytest
 
 from fakes import FakeEmbedder
-from vademecum.app import App, Listener
+from vademecum.app import App
 from vademecum.errors import RunCancelled, RunNotOpen, UnknownRun
+from vademecum.ingest.report import Listener
 from vademecum.settings import Settings
 from vademecum.store.runs import Run
 from vademecum.types import Query
@@ -47,7 +48,7 @@ async def last(app: App) -> Run:
 async def test_what_runs_count(lexical_app: App, write: Write) -> None:
     app = lexical_app
     folder = write({**pages(3), "bad.md": b"\0\1\2"})
-    await app.bulk_index(folder, collection="docs")
+    await app.ingest.bulk_index(folder, collection="docs")
     first = await last(app)
     assert (first.mode, first.state, first.stored) == ("incremental", "completed", True)
     assert_counts(
@@ -68,7 +69,7 @@ async def test_what_runs_count(lexical_app: App, write: Write) -> None:
     (folder / "bad.md").unlink()
     (folder / "000.md").unlink()
     (folder / "001.md").write_text("# Page 1\n\nIt says something else.")
-    await app.bulk_index(folder, collection="docs")
+    await app.ingest.bulk_index(folder, collection="docs")
     assert_counts(
         await last(app),
         total=2,
@@ -80,7 +81,7 @@ async def test_what_runs_count(lexical_app: App, write: Write) -> None:
         unmade=2,
     )
 
-    await app.bulk_index(folder, collection="docs", mode="full")
+    await app.ingest.bulk_index(folder, collection="docs", mode="full")
     full = await last(app)
     assert full.mode == "full"
     assert_counts(
@@ -94,7 +95,7 @@ async def test_what_runs_count(lexical_app: App, write: Write) -> None:
         unmade=0,
     )
 
-    await app.rebuild("docs", force=True)
+    await app.ingest.rebuild("docs", force=True)
     again = await last(app)
     assert (again.folder, again.files_processed) == (None, 2)
 
@@ -105,12 +106,12 @@ async def test_recreate_removes_what_is_from_elsewhere(
     folder = write(pages(2))
     other = tmp_path / "other.md"
     other.write_text("# Elsewhere\n\nIt is not of the folder.")
-    await lexical_app.bulk_index(folder, collection="docs")
-    await lexical_app.store(collection="docs", file=other)
-    await lexical_app.bulk_index(folder, collection="docs", mode="full")
+    await lexical_app.ingest.bulk_index(folder, collection="docs")
+    await lexical_app.ingest.store(collection="docs", file=other)
+    await lexical_app.ingest.bulk_index(folder, collection="docs", mode="full")
     assert (await lexical_app.list_collections("docs"))[0].documents == 3
 
-    await lexical_app.bulk_index(folder, collection="docs", mode="recreate")
+    await lexical_app.ingest.bulk_index(folder, collection="docs", mode="recreate")
 
     assert (await lexical_app.list_collections("docs"))[0].documents == 2
     assert_counts(
@@ -129,7 +130,7 @@ async def test_a_document_that_fails_later_is_a_failure_of_the_run(
     fake_app: App, embedder: FakeEmbedder, write: Write
 ) -> None:
     embedder.poison = "page 1 "
-    await fake_app.bulk_index(write(pages(3)), collection="docs")
+    await fake_app.ingest.bulk_index(write(pages(3)), collection="docs")
     run = await last(fake_app)
     assert (run.state, run.files_processed, run.files_failed) == ("completed", 2, 1)
     (failure,) = (await fake_app.runs.details(run.id)).failures
@@ -139,7 +140,7 @@ async def test_a_document_that_fails_later_is_a_failure_of_the_run(
 async def test_stored_without_waiting_it_is_complete_once_the_queue_is_done(
     lexical_app: App, write: Write
 ) -> None:
-    report = await lexical_app.bulk_index(write(pages(2)), collection="docs", wait=False)
+    report = await lexical_app.ingest.bulk_index(write(pages(2)), collection="docs", wait=False)
     waiting = await lexical_app.runs.one(report.run)
     assert (waiting.state, waiting.files_pending, waiting.files_processed) == ("queued", 2, 0)
 
@@ -154,7 +155,9 @@ async def cancelled_half_way(app: App, folder: Path) -> Run:
     """A run that was cancelled when something was searchable and something was not."""
     begun = asyncio.Event()
     working = asyncio.create_task(
-        app.bulk_index(folder, collection="docs", listener=Listener(worked=lambda _: begun.set()))
+        app.ingest.bulk_index(
+            folder, collection="docs", listener=Listener(worked=lambda _: begun.set())
+        )
     )
     await begun.wait()
     run = await last(app)
@@ -186,7 +189,7 @@ async def test_cancelled_it_stops_and_resumed_it_goes_on(
     embedded = len(embedder.embedded)
 
     embedder.embed = slowly  # type: ignore[method-assign]
-    await fake_app.resume_run(run.id)
+    await fake_app.ingest.resume_run(run.id)
 
     done = await fake_app.runs.one(run.id)
     assert (done.state, done.error) == ("completed", None)
@@ -203,7 +206,7 @@ async def test_cancelled_it_stops_and_resumed_it_goes_on(
     # What was embedded before is not embedded again, but for a batch that was in hand.
     assert len(embedder.embedded) - embedded <= 200 - run.files_processed
     with pytest.raises(RunNotOpen, match="completed, and cannot be resumed"):
-        await fake_app.resume_run(run.id)
+        await fake_app.ingest.resume_run(run.id)
     with pytest.raises(RunNotOpen, match="completed, and cannot be cancelled"):
         await fake_app.runs.cancel(run.id)
 
@@ -212,9 +215,9 @@ async def test_another_run_takes_over_what_a_cancelled_one_left(
     lexical_app: App, write: Write
 ) -> None:
     folder = write(pages(5))
-    waiting = await lexical_app.bulk_index(folder, collection="docs", wait=False)
+    waiting = await lexical_app.ingest.bulk_index(folder, collection="docs", wait=False)
     await lexical_app.runs.cancel(waiting.run)
-    await lexical_app.bulk_index(folder, collection="docs")
+    await lexical_app.ingest.bulk_index(folder, collection="docs")
     found = await lexical_app.search(Query(text="lamps", collection="docs"))
     assert len(found.results) == 5
     assert (await lexical_app.runs.one(waiting.run)).state == "cancelled"
@@ -224,7 +227,7 @@ async def test_a_queued_run_is_done_by_who_works_off_the_queue(
     lexical_app: App, write: Write
 ) -> None:
     folder = write(pages(3))
-    run = await lexical_app.start_run("docs", folder=folder)
+    run = await lexical_app.ingest.start_run("docs", folder=folder)
     assert run.state == "queued"
     await lexical_app.process_queue()
     done = await lexical_app.runs.one(run.id)
@@ -233,7 +236,7 @@ async def test_a_queued_run_is_done_by_who_works_off_the_queue(
 
 async def test_one_that_cannot_be_done_says_why(lexical_app: App, write: Write) -> None:
     folder = write(pages(1))
-    run = await lexical_app.start_run("docs", folder=folder)
+    run = await lexical_app.ingest.start_run("docs", folder=folder)
     (folder / "000.md").unlink()
     folder.rmdir()
     await lexical_app.process_queue()
@@ -243,7 +246,7 @@ async def test_one_that_cannot_be_done_says_why(lexical_app: App, write: Write) 
 
 
 async def test_followed_it_tells_of_every_change(lexical_app: App, write: Write) -> None:
-    run = await lexical_app.start_run("docs", folder=write(pages(3)))
+    run = await lexical_app.ingest.start_run("docs", folder=write(pages(3)))
 
     async def follow() -> list[str]:
         return [seen.state async for seen in lexical_app.runs.follow(run.id)]
@@ -260,7 +263,9 @@ async def test_followed_it_tells_of_every_change(lexical_app: App, write: Write)
 async def test_interrupted_it_is_cancelled_and_its_jobs_wait(
     lexical_app: App, write: Write
 ) -> None:
-    working = asyncio.create_task(lexical_app.bulk_index(write(pages(300)), collection="docs"))
+    working = asyncio.create_task(
+        lexical_app.ingest.bulk_index(write(pages(300)), collection="docs")
+    )
     while not await lexical_app.runs.listed():
         await asyncio.sleep(0.01)
     working.cancel()
@@ -268,7 +273,7 @@ async def test_interrupted_it_is_cancelled_and_its_jobs_wait(
         await working
     run = await last(lexical_app)
     assert (run.state, run.error) == ("cancelled", "interrupted")
-    await lexical_app.resume_run(run.id)
+    await lexical_app.ingest.resume_run(run.id)
     done = await last(lexical_app)
     assert (done.state, done.files_processed, done.files_skipped) == ("completed", 300, 0)
 

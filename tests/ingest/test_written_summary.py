@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from model_server import Asked, Failure, ModelServer
-from vademecum.app import App, Listener
+from vademecum.app import App
 from vademecum.errors import BadSetting
 from vademecum.inference.language import wire
+from vademecum.ingest.report import Listener
 from vademecum.ingest.summary import SCAFFOLD, summary6
 from vademecum.ingest.written_summary import KEYS, MAX_TEXT, checked
 from vademecum.settings import Settings
@@ -40,14 +41,16 @@ async def index(settings: Settings, folder: Path, *, force: bool = False) -> lis
     notices: list[str] = []
     async with App.open(settings) as app:
         listener = Listener(notice=notices.append)
-        await app.bulk_index(folder, collection="kb", profile="kb", force=force, listener=listener)
+        await app.ingest.bulk_index(
+            folder, collection="kb", profile="kb", force=force, listener=listener
+        )
     return notices
 
 
 async def bullets(settings: Settings) -> dict[str, tuple[str, ...]]:
     async with App.open(settings) as app:
         found = (await app.search(Query(text="join says", collection="kb"))).results
-        known = await app.chunk_metadata("kb", [hit.chunk_id for hit in found])
+        known = await app.knowledge_bases.chunk_metadata("kb", [hit.chunk_id for hit in found])
     return {
         hit.path: tuple(known[hit.chunk_id]["summary6"])  # type: ignore[arg-type]
         for hit in found
@@ -185,7 +188,7 @@ async def test_other_collections_ask_nothing(
 ) -> None:
     folder = write({"joins.md": PAGE})
     async with App.open(modelled) as app:
-        await app.bulk_index(folder, collection="docs", profile="docs")
+        await app.ingest.bulk_index(folder, collection="docs", profile="docs")
     await index(replace(modelled, model_for="answer"), folder)
     assert served.asked == []
 

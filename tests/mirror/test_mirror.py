@@ -40,8 +40,8 @@ def qdrant() -> Iterator[QdrantServer]:
 @asynccontextmanager
 async def opened(settings: Settings) -> AsyncIterator[App]:
     async with App.open(settings) as app:
-        app._embedders["fake:words"] = FakeEmbedder()
-        app._embedders["fake:others"] = FakeEmbedder(model="others")
+        app.embedders.opened["fake:words"] = FakeEmbedder()
+        app.embedders.opened["fake:others"] = FakeEmbedder(model="others")
         yield app
 
 
@@ -58,7 +58,7 @@ async def app(settings_of_qdrant: Settings) -> AsyncIterator[App]:
 
 @pytest.fixture
 async def promoted(app: App, write: Write) -> App:
-    await app.bulk_index(write(PAGES))
+    await app.ingest.bulk_index(write(PAGES))
     done = await app.mirrors.promote("docs", "qdrant")
     assert done.switched
     return app
@@ -85,7 +85,7 @@ async def dense(app: App, text: str) -> list[str]:
 async def test_a_promoted_collection_answers_as_before(
     app: App, qdrant: QdrantServer, write: Write
 ) -> None:
-    await app.bulk_index(write(PAGES))
+    await app.ingest.bulk_index(write(PAGES))
     before = [
         (await app.search(Query(text=f"Feed the {word}", collection="docs"))).results
         for word in WORDS
@@ -110,7 +110,7 @@ async def test_the_payload_and_its_indexes_are_those_of_the_data_model(
 ) -> None:
     front = "---\nhardware_tier: 2\nlayer: L2\n---\n"
     folder = write({"module-1/chapter-2/03-nodes.md": f"{front}# Nodes\n\nA node is a process."})
-    await app.bulk_index(folder, profile="course")
+    await app.ingest.bulk_index(folder, profile="course")
     assert (await app.mirrors.promote("docs", "qdrant")).switched
     place = await place_of(app)
     assert next(iter(qdrant.indexes[place])) == "book_id"
@@ -173,7 +173,7 @@ async def test_what_changes_is_told_with_the_documents(
     folder = write(PAGES | {"new.md": "# New\n\nPaint the fence."})
     (folder / "owl.md").write_text("# owl\n\nThe owl sleeps at noon.")
     (folder / "lamp.md").unlink()
-    report = await promoted.bulk_index(folder)
+    report = await promoted.ingest.bulk_index(folder)
     assert report.pending == 0
     payloads = [point.payload or {} for point in await points(qdrant, place)]
     texts = {
@@ -197,7 +197,7 @@ async def test_while_the_store_is_away_postgresql_answers_and_says_so(
     folder = write(PAGES | {"new.md": "# New\n\nPaint the fence."})
     qdrant.stop()
     try:
-        report = await promoted.bulk_index(folder)
+        report = await promoted.ingest.bulk_index(folder)
         assert (report.inserted, report.pending) == (1, 1)
         for mode in ("hybrid", "dense"):
             found = await promoted.search(
@@ -285,7 +285,7 @@ async def test_a_lost_place_is_made_again(promoted: App, qdrant: QdrantServer) -
 
 
 async def test_postgresqls_own_index_is_verified_and_rebuilt(app: App, write: Write) -> None:
-    await app.bulk_index(write(PAGES))
+    await app.ingest.bulk_index(write(PAGES))
     async with app.database.connection() as connection:
         cursor = await connection.execute("SELECT space_id FROM collections")
         [(space,)] = await cursor.fetchall()
@@ -306,7 +306,7 @@ async def test_postgresqls_own_index_is_verified_and_rebuilt(app: App, write: Wr
 async def test_a_store_that_answers_worse_is_not_switched_to(
     app: App, qdrant: QdrantServer, write: Write
 ) -> None:
-    await app.bulk_index(write(PAGES))
+    await app.ingest.bulk_index(write(PAGES))
     question = Question(id="1", query="Feed the owl", expect=(Expectation(path_contains="owl"),))
     real = qdrant._result
 
@@ -332,7 +332,7 @@ async def test_a_store_that_answers_worse_is_not_switched_to(
 async def test_no_read_fails_while_a_collection_is_promoted_and_brought_back(
     app: App, write: Write
 ) -> None:
-    await app.bulk_index(write(PAGES))
+    await app.ingest.bulk_index(write(PAGES))
     done = False
     reads = 0
 
@@ -359,7 +359,7 @@ async def test_no_read_fails_while_a_collection_is_promoted_and_brought_back(
 async def test_a_killed_promotion_goes_on_where_it_was(
     app: App, qdrant: QdrantServer, write: Write
 ) -> None:
-    await app.bulk_index(write(PAGES))
+    await app.ingest.bulk_index(write(PAGES))
     qdrant.failing = 503
     with pytest.raises(VectorStoreUnavailable):
         await app.mirrors.promote("docs", "qdrant")
@@ -374,7 +374,7 @@ async def test_a_deleted_collection_is_gone_from_the_store_too(
     promoted: App, qdrant: QdrantServer, write: Write
 ) -> None:
     place = await place_of(promoted)
-    await promoted.bulk_index(write({"a.md": "# Other\n\nAnother one."}), collection="other")
+    await promoted.ingest.bulk_index(write({"a.md": "# Other\n\nAnother one."}), collection="other")
     assert (await promoted.mirrors.promote("other", "qdrant")).switched
     await promoted.delete_collection("docs")
     assert {(p.payload or {})["book_id"] for p in await points(qdrant, place)} == {"other"}
@@ -387,7 +387,7 @@ async def test_another_model_is_followed_into_a_place_of_its_own(
     promoted: App, qdrant: QdrantServer
 ) -> None:
     old = await place_of(promoted)
-    await promoted.reindex("docs", embedder="fake:others", unchecked=True)
+    await promoted.moves.reindex("docs", embedder="fake:others", unchecked=True)
     await promoted.mirrors.feed()
     [state] = await promoted.mirrors.states("docs")
     assert (state.state, state.waiting) == ("serving", 0)
@@ -400,7 +400,7 @@ async def test_another_model_is_followed_into_a_place_of_its_own(
 
 
 async def test_what_is_missing_is_said(settings: Settings, app: App, write: Write) -> None:
-    await app.bulk_index(write(PAGES))
+    await app.ingest.bulk_index(write(PAGES))
     with pytest.raises(BadSetting, match="no vector store 'weaviate'"):
         await app.mirrors.promote("docs", "weaviate")
     with pytest.raises(BadSetting, match="no vector store 'weaviate'"):
@@ -409,7 +409,7 @@ async def test_what_is_missing_is_said(settings: Settings, app: App, write: Writ
         with pytest.raises(BadSetting, match="where Qdrant is"):
             await elsewhere.mirrors.promote("docs", "qdrant")
     async with opened(replace(settings, embedder="none")) as words_only:
-        await words_only.bulk_index(write(PAGES), collection="words")
+        await words_only.ingest.bulk_index(write(PAGES), collection="words")
         with pytest.raises(BadInput, match="has no vectors"):
             await words_only.mirrors.promote("words", "qdrant")
 
@@ -418,7 +418,7 @@ async def test_a_wrong_key_is_said_without_showing_it(
     settings_of_qdrant: Settings, write: Write
 ) -> None:
     async with opened(replace(settings_of_qdrant, qdrant_key="wrong-key")) as app:
-        await app.bulk_index(write(PAGES))
+        await app.ingest.bulk_index(write(PAGES))
         with pytest.raises(VectorStoreUnavailable, match="401") as refused:
             await app.mirrors.promote("docs", "qdrant")
         assert "VADE_QDRANT_KEY" in str(refused.value.hint)
@@ -438,7 +438,7 @@ async def test_a_missing_package_is_said_with_the_command_that_installs_it(
     monkeypatch.setitem(sys.modules, package, None)
     monkeypatch.delitem(sys.modules, f"vademecum.vectors.{store}", raising=False)
     async with opened(replace(settings_of_qdrant, pinecone_key="pcsk_any")) as app:
-        await app.bulk_index(write(PAGES))
+        await app.ingest.bulk_index(write(PAGES))
         with pytest.raises(MissingExtra) as missing:
             await app.mirrors.promote("docs", store)
     assert f"uv sync --extra {store}" in str(missing.value.hint)

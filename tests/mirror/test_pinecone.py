@@ -41,7 +41,7 @@ def settings_of_pinecone(settings: Settings, served: PineconeServer) -> Settings
 @pytest.fixture
 async def app(settings_of_pinecone: Settings) -> AsyncIterator[App]:
     async with App.open(settings_of_pinecone) as app:
-        app._embedders["fake:words"] = FakeEmbedder()
+        app.embedders.opened["fake:words"] = FakeEmbedder()
         yield app
 
 
@@ -50,7 +50,7 @@ async def test_each_collection_is_a_namespace_of_one_index(
 ) -> None:
     folder = write(PAGES)
     for name in ("one", "two"):
-        await app.bulk_index(folder, collection=name)
+        await app.ingest.bulk_index(folder, collection=name)
         assert (await app.mirrors.promote(name, "pinecone")).switched
     [index] = served.indexes.values()
     assert index["schema"]["fields"]["embedding"] == {
@@ -71,7 +71,7 @@ async def test_each_collection_is_a_namespace_of_one_index(
 async def test_every_key_of_the_metadata_schema_is_on_every_record(
     app: App, served: PineconeServer, write: Write
 ) -> None:
-    await app.bulk_index(write(PAGES), profile="kb")
+    await app.ingest.bulk_index(write(PAGES), profile="kb")
     assert (await app.mirrors.promote("docs", "pinecone")).switched
     for record in served.held("docs").values():
         assert {
@@ -98,10 +98,10 @@ async def test_every_key_of_the_metadata_schema_is_on_every_record(
 async def test_searchable_is_said_once_searches_see_it(
     app: App, served: PineconeServer, write: Write
 ) -> None:
-    await app.bulk_index(write(PAGES))
+    await app.ingest.bulk_index(write(PAGES))
     served.delay = 0.4
     assert (await app.mirrors.promote("docs", "pinecone")).switched
-    report = await app.bulk_index(write(PAGES | {"new.md": "# New\n\nPaint the fence."}))
+    report = await app.ingest.bulk_index(write(PAGES | {"new.md": "# New\n\nPaint the fence."}))
     assert report.pending == 0
     found = await app.search(Query(text="Paint the fence.", collection="docs", mode="dense"))
     assert "new.md" in [hit.path for hit in found.results]
@@ -110,11 +110,11 @@ async def test_searchable_is_said_once_searches_see_it(
 async def test_what_is_never_seen_stays_pending(
     app: App, served: PineconeServer, write: Write, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    await app.bulk_index(write(PAGES))
+    await app.ingest.bulk_index(write(PAGES))
     assert (await app.mirrors.promote("docs", "pinecone")).switched
     monkeypatch.setattr(pinecone, "SETTLE_SECONDS", 0.3)
     served.delay = 1000
-    report = await app.bulk_index(write(PAGES | {"new.md": "# New\n\nPaint the fence."}))
+    report = await app.ingest.bulk_index(write(PAGES | {"new.md": "# New\n\nPaint the fence."}))
     assert report.pending == 1
     served.delay = 0
     _, left = await app.process_queue()
@@ -124,7 +124,7 @@ async def test_what_is_never_seen_stays_pending(
 async def test_while_it_is_away_postgresql_answers(
     app: App, served: PineconeServer, write: Write
 ) -> None:
-    await app.bulk_index(write(PAGES))
+    await app.ingest.bulk_index(write(PAGES))
     assert (await app.mirrors.promote("docs", "pinecone")).switched
     served.stop()
     try:
@@ -214,14 +214,14 @@ def test_conditions_in_pinecones_language() -> None:
 async def test_what_is_missing_is_said(
     settings_of_pinecone: Settings, app: App, write: Write, served: PineconeServer
 ) -> None:
-    await app.bulk_index(write(PAGES))
+    await app.ingest.bulk_index(write(PAGES))
     for changed, error, words in (
         ({"pinecone_key": None}, BadSetting, "needs a key"),
         ({"pinecone_region": "us-east-1"}, BadSetting, "no cloud and region"),
         ({"pinecone_key": "pcsk_wrong"}, VectorStoreUnavailable, "Invalid API Key"),
     ):
         async with App.open(replace(settings_of_pinecone, **changed)) as other:  # type: ignore[arg-type]
-            other._embedders["fake:words"] = FakeEmbedder()
+            other.embedders.opened["fake:words"] = FakeEmbedder()
             with pytest.raises(error, match=words) as refused:
                 await other.mirrors.promote("docs", "pinecone")
             assert "pcsk_wrong" not in str(refused.value)

@@ -32,7 +32,7 @@ OTHER = "# Ports\n\nThe port of the service is 8080.\n"
 
 
 async def _index(app: App, folder: Path, **options: str) -> None:
-    await app.bulk_index(folder, collection="kb", **options)  # type: ignore[arg-type]
+    await app.ingest.bulk_index(folder, collection="kb", **options)  # type: ignore[arg-type]
 
 
 async def _stale(app: App, collection: str | None = None) -> list[tuple[str, str, list[str]]]:
@@ -191,7 +191,7 @@ async def test_a_summary_is_stale_until_its_document_is_made_again(
     assert await _stale(fake_app) == []
     embedder.poison = "poison"
     folder = write({"pool.md": POOL + "\nThe poison is in the pool.\n"})
-    await fake_app.bulk_index(folder, collection="kb", wait=False)
+    await fake_app.ingest.bulk_index(folder, collection="kb", wait=False)
     assert await _stale(fake_app, "kb") == [
         ("summary", "Summary of Pool", ["kb/pool.md has changed"])
     ]

@@ -98,7 +98,7 @@ async def filled(fake_app: App, write: Write, tmp_path: Path) -> App:
     folder = write({f"{n}.md": lesson(n, d) for n, d in DOCUMENTS.items()})
     mine = tmp_path / "mine.toml"
     mine.write_text(DECLARED)
-    report = await fake_app.bulk_index(folder, collection="book", profile=str(mine))
+    report = await fake_app.ingest.bulk_index(folder, collection="book", profile=str(mine))
     assert report.failed == []
     return fake_app
 
@@ -202,7 +202,7 @@ async def test_the_indexes_of_facets_are_used(fake_app: App) -> None:
 
 async def test_a_filter_reaches_no_other_collection(filled: App, write: Write) -> None:
     mine = write({"secret.md": "---\ntier: 1\n---\n\nThe lighthouse secret.\n"})
-    await filled.bulk_index(mine, collection="other", profile=None)
+    await filled.ingest.bulk_index(mine, collection="other", profile=None)
     modes: tuple[Mode, ...] = ("hybrid", "dense", "lexical")
     for mode in modes:
         for filters in ((), ("tier=1",), ("tier!=*",), ("module!=*",)):

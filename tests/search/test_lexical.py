@@ -35,7 +35,7 @@ QUESTIONS = [
 
 
 async def index(app: App, folder: Path) -> None:
-    await app.bulk_index(folder, collection="python")
+    await app.ingest.bulk_index(folder, collection="python")
 
 
 @pytest.fixture

@@ -9,9 +9,10 @@ import pytest
 
 from cross_encoder import write_cross_encoder
 from model_server import Asked, ModelServer
-from vademecum.app import App, SearchResult
+from vademecum.app import App
 from vademecum.errors import BadSetting
 from vademecum.inference.cross_encoder import CrossEncoder, in_hub, in_package
+from vademecum.search.facade import SearchResult
 from vademecum.search.rerank import SHORTLIST, rerank
 from vademecum.settings import Settings
 from vademecum.types import Query
@@ -46,7 +47,7 @@ async def apps(
 ) -> AsyncIterator[Callable[..., App]]:
     own = replace(settings, embedder="none", ollama_url=served.url)
     async with App.open(own) as app:
-        await app.bulk_index(write(PAGES), collection="docs")
+        await app.ingest.bulk_index(write(PAGES), collection="docs")
         yield lambda **more: App(replace(own, **more), app.database)
 
 

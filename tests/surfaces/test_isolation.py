@@ -56,11 +56,11 @@ class Theirs:
 
 @pytest.fixture
 async def theirs(lexical_app: App, write: Write) -> Theirs:
-    await lexical_app.bulk_index(
+    await lexical_app.ingest.bulk_index(
         write({"manual.md": TEXT.format(word="marigold")}), collection=OURS
     )
     folder = write({"secret.md": TEXT.format(word=SECRET)})
-    report = await lexical_app.bulk_index(folder, collection=THEIRS)
+    report = await lexical_app.ingest.bulk_index(folder, collection=THEIRS)
     (hit,) = (await lexical_app.search(Query(text=SECRET, collection=THEIRS))).results
     chunk = (await lexical_app.shelf.chunk(THEIRS, hit.chunk_id)).chunk
     return Theirs(chunk.id, chunk.parent_id, report.run)
@@ -77,13 +77,13 @@ async def test_the_library_keeps_to_the_access_it_acts_with(
         lambda name: app.list_collections(name),
         lambda name: app.status(name),
         lambda name: app.open_jobs(name),
-        lambda name: app.recent_updates(name),
-        lambda name: app.chunk_metadata(name, [ChunkId(theirs.chunk)]),
-        lambda name: app.read_document(name, "secret.md"),
-        lambda name: app.store(collection=name, url="https://example.org/"),
-        lambda name: app.rebuild(name),
-        lambda name: app.reindex(name),
-        lambda name: app.start_run(name),
+        lambda name: app.knowledge_bases.recent_updates(name),
+        lambda name: app.knowledge_bases.chunk_metadata(name, [ChunkId(theirs.chunk)]),
+        lambda name: app.shelf.read(name, "secret.md"),
+        lambda name: app.ingest.store(collection=name, url="https://example.org/"),
+        lambda name: app.ingest.rebuild(name),
+        lambda name: app.moves.reindex(name),
+        lambda name: app.ingest.start_run(name),
         lambda name: app.delete_collection(name),
         lambda name: app.knowledge_bases.rows(name),
         lambda name: app.runs.listed(name),
@@ -103,12 +103,12 @@ async def test_the_library_keeps_to_the_access_it_acts_with(
             with pytest.raises(UnknownRun):
                 await run(theirs.run)
         for refused in (
-            app.bulk_index(tmp_path, collection=OURS),
-            app.start_run(OURS, folder=tmp_path),
-            app.store(collection=OURS, file=tmp_path / "x.md"),
+            app.ingest.bulk_index(tmp_path, collection=OURS),
+            app.ingest.start_run(OURS, folder=tmp_path),
+            app.ingest.store(collection=OURS, file=tmp_path / "x.md"),
             app.process_queue(),
-            app.list_keys(),
-            app.create_key("more", scopes=["admin"]),
+            app.keys.listed(),
+            app.keys.create("more", scopes=["admin"]),
             app.memory.show("someone@example.org"),
         ):
             with pytest.raises(NotAllowed):
@@ -118,7 +118,7 @@ async def test_the_library_keeps_to_the_access_it_acts_with(
             await app.shelf.chunk(OURS, theirs.chunk, context=50)
         with pytest.raises(BadInput):
             await app.shelf.lesson(OURS, theirs.parent)
-        assert await app.chunk_metadata(OURS, [ChunkId(theirs.chunk)]) == {}
+        assert await app.knowledge_bases.chunk_metadata(OURS, [ChunkId(theirs.chunk)]) == {}
         query = Query(text=f"{SECRET} lamp", collection=OURS, limit=100)
         assert {hit.collection for hit in (await app.search(query)).results} == {OURS}
         foreign = Query(text="lamp", collection=OURS, parent=theirs.parent)

@@ -52,7 +52,7 @@ PAGE = "# Rain\n\nRain falls from clouds when drops grow heavy.\n\n## Hail\n\nHa
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 async def test_all_tools_in_memory(lexical_app: App, write: Write, mode: str) -> None:
-    await lexical_app.bulk_index(write({"rain.md": PAGE}), collection="sky", profile="kb")
+    await lexical_app.ingest.bulk_index(write({"rain.md": PAGE}), collection="sky", profile="kb")
 
     async def opened() -> App:
         return lexical_app
@@ -83,7 +83,7 @@ async def test_all_tools_in_memory(lexical_app: App, write: Write, mode: str) ->
 
 
 async def test_an_error_tells_the_model_what_to_do(lexical_app: App, write: Write) -> None:
-    await lexical_app.bulk_index(write({"rain.md": PAGE}), collection="sky")
+    await lexical_app.ingest.bulk_index(write({"rain.md": PAGE}), collection="sky")
 
     async def opened() -> App:
         return lexical_app
@@ -106,7 +106,9 @@ async def test_answers_keep_to_filters_and_tell_how_far_they_are(
         for level, said in (("A1", "is made of ice"), ("B2", "is made in strong updraughts"))
     }
     profile = write(pages | {"p/levels.toml": LEVELS}) / "p" / "levels.toml"
-    await lexical_app.bulk_index(profile.parent.parent, collection="sky", profile=str(profile))
+    await lexical_app.ingest.bulk_index(
+        profile.parent.parent, collection="sky", profile=str(profile)
+    )
     heard: list[float] = []
 
     async def opened() -> App:
@@ -132,7 +134,7 @@ async def test_a_document_and_its_sections_are_read_as_resources_and_by_referenc
     lexical_app: App, write: Write
 ) -> None:
     long = f"# Long\n\n{'Snow falls slowly and lies long. ' * 2000}"
-    await lexical_app.bulk_index(write({"rain.md": PAGE, "a/b.md": long}), collection="sky")
+    await lexical_app.ingest.bulk_index(write({"rain.md": PAGE, "a/b.md": long}), collection="sky")
 
     async def opened() -> App:
         return lexical_app
@@ -217,7 +219,7 @@ async def test_a_user_is_remembered_and_nobody_else(lexical_app: App) -> None:
 
 
 async def test_over_stdio(lexical_app: App, write: Write, home: Path, database_url: str) -> None:
-    await lexical_app.bulk_index(write({"rain.md": PAGE}), collection="sky")
+    await lexical_app.ingest.bulk_index(write({"rain.md": PAGE}), collection="sky")
     plugin = json.loads((PLUGIN / ".mcp.json").read_text())["mcpServers"]["vademecum"]
     server = StdioServerParameters(
         command=str(Path(sys.executable).parent / plugin["command"]),
@@ -234,7 +236,7 @@ async def test_over_stdio(lexical_app: App, write: Write, home: Path, database_u
 async def test_over_http_with_the_token(
     lexical_app: App, write: Write, tmp_path: Path, database_url: str, mode: str
 ) -> None:
-    await lexical_app.bulk_index(write({"rain.md": PAGE}), collection="sky")
+    await lexical_app.ingest.bulk_index(write({"rain.md": PAGE}), collection="sky")
     home = tmp_path / "served"
     home.mkdir()
     with served(home, database_url, VADE_EMBEDDER="none") as running:

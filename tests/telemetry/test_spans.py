@@ -70,7 +70,7 @@ async def test_store_search_and_embed_are_traced(
     folder = write({"a.md": "# Graph\n\nBuild the graph."})
     url = f"http://127.0.0.1:{collector.server_port}/v1/traces"
     async with App.open(replace(settings, traces_url=url, traces_experiment="7")) as app:
-        await app.store(collection="docs", file=folder / "a.md")
+        await app.ingest.store(collection="docs", file=folder / "a.md")
         await app.search(Query(text="graph", collection="docs"))
     assert collector.experiments == {"7"}
     assert set(collector.spans) == {"postgresql.store", "postgresql.search", "local.embed"}
@@ -97,7 +97,7 @@ async def test_embedding_by_ollama_is_traced_by_its_name(
     )
     try:
         async with App.open(asked) as app:
-            await app.store(collection="docs", file=folder / "a.md")
+            await app.ingest.store(collection="docs", file=folder / "a.md")
     finally:
         ollama.stop()
     embedded = collector.spans["ollama.embed"]
@@ -126,7 +126,7 @@ async def test_on_neon_spans_have_its_name(
         url = make_conninfo(database_url, **host, port=proxy.port)
         asked = replace(settings, database_url=url, traces_url=traces, embedder="none")
         async with App.open(asked) as app:
-            await app.store(collection="docs", file=folder / "a.md")
+            await app.ingest.store(collection="docs", file=folder / "a.md")
             await app.search(Query(text="graph", collection="docs"))
             await app.cache.check("https://example.org/a")
     assert {"neon.store", "neon.search", "neon.cache_check"} <= set(collector.spans)

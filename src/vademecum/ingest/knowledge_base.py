@@ -5,17 +5,17 @@ ROOT/advantage/*.md --bulk-index--> collection advantage --> ROOT/advantage/{TAS
 
 import asyncio
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
-from vademecum.errors import UnreadableSource
+from vademecum.errors import BadInput, UnreadableSource
 from vademecum.ingest.ledger_files import LedgerFiles
 from vademecum.ingest.read.formats import reason_of
 from vademecum.store import collections, ledger
 from vademecum.store.db import Database
-from vademecum.store.ledger import LedgerRow
-from vademecum.types import CollectionId
+from vademecum.store.ledger import LedgerRow, Update
+from vademecum.types import ChunkId, CollectionId
 
 PROFILE = "kb"
 
@@ -44,6 +44,22 @@ class KnowledgeBases:
         async with self._database.connection() as connection:
             target = await collections.find(connection, collection)
             return await ledger.rows(connection, target.id)
+
+    async def recent_updates(self, collection: str, *, limit: int = 20) -> list[Update]:
+        """The documents of a collection that changed last. Raises BadInput, UnknownCollection."""
+        if not 1 <= limit <= 1000:
+            raise BadInput(f"n must be from 1 to 1000, not {limit}")
+        async with self._database.connection() as connection:
+            target = await collections.find(connection, collection)
+            return await ledger.recent(connection, target.id, limit)
+
+    async def chunk_metadata(
+        self, collection: str, chunks: Sequence[ChunkId]
+    ) -> dict[ChunkId, dict[str, object]]:
+        """Every key of the metadata schema, by chunk. Raises UnknownCollection."""
+        async with self._database.connection() as connection:
+            target = await collections.find(connection, collection)
+            return await ledger.chunk_metadata(connection, target.id, chunks)
 
     async def show(
         self, collection: CollectionId, notice: Callable[[str], None], *, last: bool = False

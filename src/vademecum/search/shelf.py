@@ -1,17 +1,19 @@
 """The documents of a collection, to be read in order: whole, a lesson, a chunk in its place."""
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
 from vademecum.errors import BadInput, NotStored
 from vademecum.profiles.profile import load_profile
 from vademecum.search.filters import parse_filters
-from vademecum.store import collections, facets, reading
+from vademecum.store import collections, documents, facets, reading
 from vademecum.store.collections import Collection
 from vademecum.store.db import Connection, Database
 from vademecum.store.reading import ChunkDetails, DocumentOverview, IngestionTotals
-from vademecum.types import DocumentId
+from vademecum.types import CollectionId, DocumentId
+
+Used = Callable[[str, CollectionId, str, str | None], Awaitable[None]]
 
 MAX_LISTED = 1000
 MAX_CONTEXT = 50
@@ -48,8 +50,39 @@ class ChunkInContext:
 class Shelf:
     """`app.shelf`. Every call names its collection."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, *, used: Used) -> None:
+        """`used` is told of what was read: collection, path, section."""
         self._database = database
+        self._used = used
+
+    async def read(self, collection: str, path: str, *, section: str | None = None) -> str:
+        """A document as Markdown, or one section of it. Raises BadInput, UnknownCollection."""
+        if "\0" in f"{collection}{path}{section}":
+            raise BadInput("a document's name holds no zero byte")
+        async with self._database.connection() as connection:
+            target = await collections.find(connection, collection)
+            text = await documents.text_of(connection, target.id, path, section=section)
+        if text is None:
+            place = f"{path}#{section}" if section else path
+            raise BadInput(
+                f"{collection} holds no document {place}",
+                hint="Search for it: hits name their paths.",
+            )
+        await self._used(collection, target.id, path, section)
+        return text
+
+    async def read_reference(self, reference: str) -> str:
+        """What a citation names, COLLECTION/PATH or COLLECTION/PATH#SECTION, as Markdown.
+
+        Raises BadInput, UnknownCollection.
+        """
+        name, slash, place = reference.strip().strip("[]").removeprefix("source: ").partition("/")
+        if not name or not slash or not place:
+            raise BadInput(
+                f"{reference!r} is no reference", hint="It is COLLECTION/PATH#SECTION, as hits say."
+            )
+        path, _, section = place.partition("#")
+        return await self.read(name, path, section=section or None)
 
     async def listed(
         self,

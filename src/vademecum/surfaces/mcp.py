@@ -209,7 +209,7 @@ def build(opened: Opened, **options: Any) -> MCPServer:
                 "title": one.title,
                 "updated": one.updated_at.isoformat(timespec="seconds"),
             }
-            for one in await app.recent_updates(name, limit=min(n, 100))
+            for one in await app.knowledge_bases.recent_updates(name, limit=min(n, 100))
         ]
         lines = [f"- {one['updated']} `{one['path']}` {one['title']}" for one in updates]
         return result({"repository": name, "updates": updates}, "\n".join(lines) or "None.")
@@ -227,7 +227,7 @@ def build(opened: Opened, **options: Any) -> MCPServer:
         """
         app = await opened()
         if not url.startswith(("http://", "https://")):
-            return _part(await app.read_reference(url), offset)
+            return _part(await app.shelf.read_reference(url), offset)
         page = await app.cache.read_page(url, section, offset, MAX_PAGE_TOKENS, project)
         return result({"page": page.text}, page.text)
 
@@ -255,7 +255,7 @@ def build(opened: Opened, **options: Any) -> MCPServer:
         app = await opened()
         whole, _, section = unquote(path).partition("#")
         try:
-            return await app.read_document(collection, whole, section=section or None)
+            return await app.shelf.read(collection, whole, section=section or None)
         except VadeError as error:
             raise ResourceNotFoundError(f"{error}. {error.hint or ''}".strip()) from None
 

@@ -129,7 +129,7 @@ async def _database(app: "App", opened: float) -> str:
 
 
 async def _model(app: "App") -> str:
-    embedder = app.embedder(app.settings.embedder)
+    embedder = app.embedders.named(app.settings.embedder)
     if embedder is None:
         return "none is set: lexical search only"
     await embedder.embed_query("warm")
@@ -177,7 +177,7 @@ async def _reranker(app: "App") -> str:
 async def _write(app: "App", collection: str) -> str:
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "lighthouse.md").write_text(PAGE, encoding="utf-8")
-        report = await app.bulk_index(Path(folder), collection=collection)
+        report = await app.ingest.bulk_index(Path(folder), collection=collection)
     if report.inserted != 1 or report.failed:
         raise VadeError(f"the page was not stored: {report.failed}")
     return f"1 page, {report.chunks} chunks, {report.embedded} embedded"

@@ -116,13 +116,13 @@ def run_command(
     async def work(app: "App") -> "Evaluation":
         name = await app.collection_name(collection)
         with click.progressbar(
-            length=len(questions) * (1 if mode else len(app.evaluated_modes())),
+            length=len(questions) * (1 if mode else len(app.evaluation.modes())),
             label="asking",
             show_pos=True,
             file=sys.stderr,
             hidden=not sys.stderr.isatty(),
         ) as bar:
-            return await app.evaluate(
+            return await app.evaluation.evaluate(
                 questions,
                 collection=name,
                 mode=mode,

@@ -148,7 +148,7 @@ async def _ask(
                 ranks.append(side.ranks)
                 continue
             collection, mode, boost = target
-            evaluation = await app.evaluate(
+            evaluation = await app.evaluation.evaluate(
                 questions,
                 collection=collection,
                 mode=mode,

@@ -60,7 +60,7 @@ def init_command(
 
     async def work(app: "App") -> "tuple[str, list[Proposal]]":
         name = await app.collection_name(collection)
-        return name, await app.propose_questions(name, count=count, seed=seed)
+        return name, await app.evaluation.propose(name, count=count, seed=seed)
 
     name, proposals = run(settings, work)
     if not proposals:
@@ -130,7 +130,7 @@ def capture_command(
 
     async def work(app: "App") -> "tuple[str, list[Captured]]":
         name = await app.collection_name(collection)
-        return name, await app.captured_questions(name, days=days)
+        return name, await app.evaluation.captured(name, days=days)
 
     name, found = run(settings, work)
     if not found:
@@ -153,7 +153,7 @@ def capture_command(
 def _forget(settings: Settings, as_json: bool, collection: str | None) -> None:
     async def work(app: "App") -> "tuple[str, int]":
         name = await app.collection_name(collection)
-        return name, await app.forget_searches(name)
+        return name, await app.evaluation.forget_searches(name)
 
     name, count = run(settings, work)
     if as_json:

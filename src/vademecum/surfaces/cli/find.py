@@ -9,7 +9,9 @@ from vademecum.surfaces.cli.project import PROJECT, project_name
 from vademecum.surfaces.cli.run import note, options, print_json, run
 
 if TYPE_CHECKING:
-    from vademecum.app import AnswerResult, App, SearchResult
+    from vademecum.answer.facade import AnswerResult
+    from vademecum.app import App
+    from vademecum.search.facade import SearchResult
     from vademecum.types import ChunkId, Hit
 
 BOOSTS = ("title", "heading", "topic", "file")
@@ -99,7 +101,7 @@ def search_command(
         )
         if metadata and found.results:
             ids = [hit.chunk_id for hit in found.results]
-            known.update(await app.chunk_metadata(found.results[0].collection, ids))
+            known.update(await app.knowledge_bases.chunk_metadata(found.results[0].collection, ids))
         return found
 
     result = run(settings, work)
@@ -263,7 +265,7 @@ A reference is what hits and citations show.
 @options
 def read_command(settings: Settings, as_json: bool, reference: str) -> None:
     """Read a document, or a section of it, by its reference."""
-    text = run(settings, lambda app: app.read_reference(reference))
+    text = run(settings, lambda app: app.shelf.read_reference(reference))
     if as_json:
         print_json({"reference": reference, "text": text})
     else:

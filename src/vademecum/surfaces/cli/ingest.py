@@ -14,8 +14,9 @@ from vademecum.surfaces.cli.run import options, print_json, run
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from vademecum.app import App, IngestReport, StoreReport
+    from vademecum.app import App
     from vademecum.ingest.pipeline import Failure
+    from vademecum.ingest.report import IngestReport, StoreReport
     from vademecum.store.runs import RunMode
 
 COLLECTION = click.option(
@@ -102,8 +103,8 @@ def bulk_index_command(
     if each_folder:
 
         async def each(app: "App") -> "list[IngestReport | Failure]":
-            async with app.on_ray(ray_address) if engine == "ray" else nullcontext():
-                return await app.bulk_index_each(
+            async with app.embedders.on_ray(ray_address) if engine == "ray" else nullcontext():
+                return await app.ingest.bulk_index_each(
                     folder,
                     profile=profile,
                     embedder=embedder,
@@ -118,8 +119,8 @@ def bulk_index_command(
         return
 
     async def work(app: "App") -> "IngestReport":
-        async with app.on_ray(ray_address) if engine == "ray" else nullcontext():
-            return await app.bulk_index(
+        async with app.embedders.on_ray(ray_address) if engine == "ray" else nullcontext():
+            return await app.ingest.bulk_index(
                 folder,
                 collection=collection or settings.collection,
                 profile=profile,
@@ -163,7 +164,7 @@ def store_command(
 
     async def work(app: "App") -> "StoreReport":
         name = await app.collection_name(collection)
-        return await app.store(collection=name, url=url, file=file, wait=not no_wait)
+        return await app.ingest.store(collection=name, url=url, file=file, wait=not no_wait)
 
     report = run(settings, work)
     if as_json:

@@ -67,7 +67,7 @@ def create(
     """Make a key. It is shown this once; only a hash of it is kept."""
     secret = run(
         settings,
-        lambda app: app.create_key(
+        lambda app: app.keys.create(
             name,
             scopes=scopes,  # type: ignore[arg-type]
             collections=collections or None,
@@ -87,7 +87,7 @@ def create(
 @options
 def list_keys(settings: Settings, as_json: bool) -> None:
     """List the keys, revoked ones too."""
-    found = run(settings, lambda app: app.list_keys())
+    found = run(settings, lambda app: app.keys.listed())
     if as_json:
         print_json({"keys": found})
         return
@@ -113,7 +113,7 @@ def list_keys(settings: Settings, as_json: bool) -> None:
 @options
 def revoke(settings: Settings, as_json: bool, name: str) -> None:
     """Let a key open nothing any more, within five seconds."""
-    run(settings, lambda app: app.revoke_key(name))
+    run(settings, lambda app: app.keys.revoke(name))
     if as_json:
         print_json({"revoked": name})
     else:

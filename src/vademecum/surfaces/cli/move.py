@@ -12,8 +12,9 @@ from vademecum.surfaces.cli.ingest import COLLECTION, print_report
 from vademecum.surfaces.cli.run import note, options, print_json, run
 
 if TYPE_CHECKING:
-    from vademecum.app import App, IngestReport
+    from vademecum.app import App
     from vademecum.evaluate.move import Move
+    from vademecum.ingest.report import IngestReport
 
 
 @click.group(
@@ -69,7 +70,7 @@ def compare(settings: Settings, as_json: bool, collection: str | None, gold: Pat
     questions = read_gold(gold) if gold is not None else None
 
     async def work(app: "App") -> "Move":
-        return await app.compare_move(await app.collection_name(collection), questions)
+        return await app.moves.compare(await app.collection_name(collection), questions)
 
     found = run(settings, work)
     _say(found, as_json)
@@ -83,7 +84,7 @@ def accept(settings: Settings, as_json: bool, collection: str | None) -> None:
     """Search the collection with the new model whatever was found, once all is embedded."""
 
     async def work(app: "App") -> "Move":
-        return await app.accept_move(await app.collection_name(collection))
+        return await app.moves.accept(await app.collection_name(collection))
 
     _say(run(settings, work), as_json)
 
@@ -99,7 +100,7 @@ def abandon(settings: Settings, as_json: bool, collection: str | None) -> None:
 
     async def work(app: "App") -> "IngestReport":
         name = await app.collection_name(collection)
-        return await app.abandon_move(name, listener=line.listener())
+        return await app.moves.abandon(name, listener=line.listener())
 
     report = run(settings, work)
     line.end()

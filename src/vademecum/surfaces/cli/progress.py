@@ -5,8 +5,7 @@ import time
 
 import click
 
-from vademecum.app import Listener
-from vademecum.worker import Progress
+from vademecum.ingest.report import Listener, Progress
 
 SECONDS_BETWEEN_LINES = 10.0
 

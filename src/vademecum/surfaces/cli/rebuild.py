@@ -12,8 +12,9 @@ from vademecum.surfaces.cli.ingest import COLLECTION, print_lines, print_report,
 from vademecum.surfaces.cli.run import note, options, print_json, run
 
 if TYPE_CHECKING:
-    from vademecum.app import App, IngestReport
+    from vademecum.app import App
     from vademecum.evaluate.move import Move
+    from vademecum.ingest.report import IngestReport
 
 
 @click.command(
@@ -49,7 +50,9 @@ def rebuild_command(
             if every
             else [await app.collection_name(collection)]
         )
-        return [await app.rebuild(name, force=force, listener=line.listener()) for name in names]
+        return [
+            await app.ingest.rebuild(name, force=force, listener=line.listener()) for name in names
+        ]
 
     reports = run(settings, work)
     line.end()
@@ -111,7 +114,7 @@ def reindex_command(
         names = [name] if name else [found.name for found in await app.list_collections()]
         done = []
         for name in names:
-            report = await app.reindex(
+            report = await app.moves.reindex(
                 name,
                 embedder=embedder,
                 questions=questions,

@@ -12,7 +12,8 @@ from vademecum.surfaces.cli.run import note, options, print_json, run
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from vademecum.app import App, IngestReport, Listener
+    from vademecum.app import App
+    from vademecum.ingest.report import IngestReport, Listener
     from vademecum.ingest.runs import RunDetails
     from vademecum.store.runs import Run, RunMode
 
@@ -116,7 +117,9 @@ def start(
         return folder.resolve().name
 
     async def queued(app: "App") -> "Run":
-        return await app.start_run(await named(app), folder=folder, profile=profile, mode=mode)
+        return await app.ingest.start_run(
+            await named(app), folder=folder, profile=profile, mode=mode
+        )
 
     if background:
         _queued(run(settings, queued), as_json)
@@ -125,8 +128,8 @@ def start(
     async def work(app: "App", listener: "Listener") -> "IngestReport":
         name = await named(app)
         if folder is None:
-            return await app.rebuild(name, force=mode == "full", listener=listener)
-        return await app.bulk_index(
+            return await app.ingest.rebuild(name, force=mode == "full", listener=listener)
+        return await app.ingest.bulk_index(
             folder, collection=name, profile=profile, mode=mode, listener=listener
         )
 
@@ -162,7 +165,7 @@ def resume(settings: Settings, as_json: bool, number: int, background: bool) -> 
         _queued(run(settings, lambda app: app.runs.requeue(number)), as_json)
         return
 
-    _here(settings, as_json, lambda app, listener: app.resume_run(number, listener=listener))
+    _here(settings, as_json, lambda app, listener: app.ingest.resume_run(number, listener=listener))
 
 
 def _here(

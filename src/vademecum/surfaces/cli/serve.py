@@ -97,7 +97,7 @@ def worker_command(settings: Settings, as_json: bool) -> None:
     """Work off jobs as they come, until stopped; any number of workers, on any machine."""
 
     async def work(app: "App") -> None:
-        from vademecum.app import Listener
+        from vademecum.ingest.report import Listener
 
         note(f"working for {app.database.shown}")
         await app.work(listener=Listener(notice=note))

@@ -16,8 +16,9 @@ from ipaddress import ip_address
 import uvicorn
 from fastapi import FastAPI
 
-from vademecum.app import App, Listener
+from vademecum.app import App
 from vademecum.errors import BadInput, VadeError
+from vademecum.ingest.report import Listener
 from vademecum.settings import Settings
 from vademecum.surfaces.http.api import create_api
 from vademecum.surfaces.http.guard import LOOPBACK_NAMES, Guard
@@ -73,7 +74,7 @@ async def _serve(
         token=token(home),
         hook_token=token(home, "hook-token"),
         hosts=(*LOOPBACK_NAMES, serving.host, *serving.names),
-        find_key=app.key_access,
+        find_key=app.keys.access,
         key_rate=app.settings.key_rate,
         at_once=app.settings.max_requests,
         sessions=sessions,
@@ -92,7 +93,7 @@ async def _serve(
     host, port = listener.getsockname()[:2]
     address = Address(host=host, port=port, pid=os.getpid(), cap_ms=app.settings.hook_cap_ms)
     answering = asyncio.create_task(server.serve(sockets=[listener]))
-    aside = [asyncio.create_task(app.warm())]
+    aside = [asyncio.create_task(app.embedders.warm())]
     aside += [
         asyncio.create_task(app.work(listener=Listener(notice=notice)))
         for _ in range(serving.workers)

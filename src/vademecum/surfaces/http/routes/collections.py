@@ -7,7 +7,7 @@ from fastapi import APIRouter, Query
 from pydantic import BaseModel
 from starlette.responses import PlainTextResponse
 
-from vademecum.app import StoreReport
+from vademecum.ingest.report import StoreReport
 from vademecum.search.shelf import (
     MAX_CONTEXT,
     MAX_LISTED,
@@ -48,7 +48,7 @@ async def read_document(
     app: OpenApp, collection: Name, path: Text, section: Text | None = None
 ) -> PlainTextResponse:
     """A document as Markdown, or one section of it, by the path and section id of a hit."""
-    text = await app.read_document(collection, path, section=section)
+    text = await app.shelf.read(collection, path, section=section)
     return PlainTextResponse(text, media_type="text/markdown; charset=utf-8")
 
 
@@ -90,7 +90,7 @@ async def read_chunk(
 @router.post("/{collection}/pages", status_code=202)
 async def store_page(app: OpenApp, collection: Name, page: Page) -> StoreReport:
     """Fetch and store a page; it is searchable when a worker has done its job."""
-    return await app.store(collection=collection, url=page.url, wait=False)
+    return await app.ingest.store(collection=collection, url=page.url, wait=False)
 
 
 @router.delete("/{collection}", status_code=204)

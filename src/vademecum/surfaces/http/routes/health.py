@@ -30,7 +30,7 @@ async def health(app: OpenApp, request: Request) -> JSONResponse:
         away = str(error) or f"no answer within {PATIENCE:.0f} s"
         parts["database"] = {"ok": False, "url": app.database.shown, "error": away}
         parts["queue"] = {"ok": False, "error": "not known without the database"}
-    parts["embedder"] = await asyncio.to_thread(app.embedder_state)
+    parts["embedder"] = await asyncio.to_thread(app.embedders.state)
     well = all(part["ok"] for part in parts.values())
     body: dict[str, Any] = {"status": "ok" if well else "failing"}
     if request.state.trusted:

@@ -33,13 +33,13 @@ class NewKey(BaseModel):
 @router.get("")
 async def list_keys(app: OpenApp) -> list[Key]:
     """All keys, revoked ones too; their secrets are nowhere."""
-    return await app.list_keys()
+    return await app.keys.listed()
 
 
 @router.post("", status_code=201)
 async def create_key(app: OpenApp, asked: KeyRequest) -> NewKey:
     """Make a key, with no scope that the caller has not got."""
-    secret = await app.create_key(
+    secret = await app.keys.create(
         asked.name,
         scopes=asked.scopes,
         collections=asked.collections,
@@ -53,4 +53,4 @@ async def create_key(app: OpenApp, asked: KeyRequest) -> NewKey:
 @router.delete("/{name}", status_code=204)
 async def revoke_key(app: OpenApp, name: Name) -> None:
     """Let a key open nothing any more, within five seconds."""
-    await app.revoke_key(name)
+    await app.keys.revoke(name)

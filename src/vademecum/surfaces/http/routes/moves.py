@@ -40,7 +40,7 @@ async def start_move(app: OpenApp, collection: Name, asked: MoveRequest, respons
     """Begin a move; the server's worker embeds, compares, and swaps or refuses."""
     if asked.unchecked and asked.questions:
         raise BadInput("questions compare and `unchecked` does not: give one of them")
-    report = await app.reindex(
+    report = await app.moves.reindex(
         collection,
         embedder=asked.embedder,
         questions=questions_of(asked.questions),
@@ -56,7 +56,7 @@ async def compare_move(app: OpenApp, collection: Name, asked: CompareRequest) ->
     """Compare both once more, and swap if the new one finds no less."""
 
     async def work(tell: Tell) -> Move:
-        return await app.compare_move(collection, questions_of(asked.questions))
+        return await app.moves.compare(collection, questions_of(asked.questions))
 
     return await streamed(work, TypeAdapter(Move))
 
@@ -64,12 +64,12 @@ async def compare_move(app: OpenApp, collection: Name, asked: CompareRequest) ->
 @router.post("/accept")
 async def accept_move(app: OpenApp, collection: Name) -> Move:
     """Search the collection with the new embedder whatever was found, once all is embedded."""
-    return await app.accept_move(collection)
+    return await app.moves.accept(collection)
 
 
 @router.delete("", status_code=202)
 async def abandon_move(app: OpenApp, collection: Name, response: Response) -> Run:
     """Stay with the present embedder; its vectors are kept, and those of the new one deleted."""
-    report = await app.abandon_move(collection, wait=False)
+    report = await app.moves.abandon(collection, wait=False)
     response.headers["Location"] = f"/runs/{report.run}"
     return await app.runs.one(report.run)

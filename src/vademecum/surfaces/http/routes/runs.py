@@ -31,7 +31,7 @@ async def start_run(app: OpenApp, asked: RunRequest, response: Response) -> Run:
     """Queue a run; a worker of the server takes it up."""
     if asked.profile is not None and asked.profile.endswith(".toml"):
         raise BadInput("a profile of your own is given with `vade runs start --profile FILE`")
-    run = await app.start_run(
+    run = await app.ingest.start_run(
         asked.collection,
         folder=Path(asked.folder) if asked.folder is not None else None,
         profile=asked.profile,

@@ -5,7 +5,8 @@ from typing import Annotated, Literal
 from fastapi import APIRouter
 from pydantic import BaseModel, Field
 
-from vademecum.app import AnswerResult, SearchResult
+from vademecum.answer.facade import AnswerResult
+from vademecum.search.facade import SearchResult
 from vademecum.surfaces.http.routes.shared import FAILURES, Name, OpenApp, Text
 from vademecum.types import Mode, Query
 

@@ -1,0 +1,111 @@
+"""Searching a collection with what there is: its embedder, its index, a reranker.
+
+Query --search--> [Hit] --rerank--> [Hit]
+
+What cannot take part is left out, and the result says so.
+"""
+
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
+
+from vademecum.access import may_spend
+from vademecum.errors import ModelUnavailable
+from vademecum.inference.embedder import Embedder
+from vademecum.inference.reranker import Reranker
+from vademecum.search import pipeline
+from vademecum.search.rerank import SHORTLIST, STANDS, rerank
+from vademecum.store.collections import Collection
+from vademecum.store.db import Database
+from vademecum.types import Hit, Query
+from vademecum.vectors.fallback import Fallback
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchResult:
+    query: str
+    mode: str
+    took_ms: float
+    results: list[Hit]
+    notices: list[str]
+    """What the result lacks, such as a retriever that could not take part."""
+    reranked_by: str | None = None
+    """Who put the best hits in order; None where the fused order stands."""
+
+
+class Searcher:
+    def __init__(
+        self,
+        database: Database,
+        *,
+        collection: Callable[[str], Awaitable[Collection]],
+        embedder: Callable[[Collection], Embedder | None],
+        index: Callable[[Collection], Awaitable[Fallback | None]],
+        reranker: Callable[[], Reranker | None],
+        rerank_ms: int,
+    ) -> None:
+        """`index` is where the vectors of a collection are searched, None for PostgreSQL."""
+        self._database = database
+        self._collection = collection
+        self._embedder = embedder
+        self._index = index
+        self._reranker = reranker
+        self._rerank_ms = rerank_ms
+
+    async def search(self, query: Query) -> SearchResult:
+        """Raises BadInput, UnknownCollection; ModelUnavailable in mode dense."""
+        # The connections at hand may be dead: a database of the cloud sleeps when idle.
+        return await self._database.retry(lambda: self._search(query), tries=2)
+
+    async def _search(self, query: Query) -> SearchResult:
+        started = time.perf_counter()
+        pipeline.check(query)
+        reranker = self._reranker() if query.rerank else None
+        limit = query.limit if reranker is None else max(query.limit, SHORTLIST)
+        target = await self._collection(query.collection)
+        mode, hits, notices = await self._found(target, replace(query, limit=limit))
+        by = None
+        if reranker is not None:
+            again = await rerank(hits, reranker, query.text, milliseconds=self._rerank_ms)
+            hits, by = again.hits[: query.limit], again.by
+            notices += [again.notice] if again.notice else []
+        elif query.rerank and not may_spend():
+            notices.append(f"no reranker without a language model is here: {STANDS}")
+        elif query.rerank:
+            notices.append(f"no reranker is here, VADE_RERANKER names one: {STANDS}")
+        return SearchResult(
+            query=query.text,
+            mode=mode,
+            took_ms=(time.perf_counter() - started) * 1000,
+            results=hits,
+            notices=notices,
+            reranked_by=by,
+        )
+
+    async def _found(self, target: Collection, query: Query) -> tuple[str, list[Hit], list[str]]:
+        """The mode that was possible, what it found, and what there is to say about it."""
+        notices: list[str] = []
+        embedder = None
+        if query.mode != "lexical":
+            try:
+                embedder = self._embedder(target)
+            except ModelUnavailable as error:
+                if query.mode == "dense":
+                    raise
+                notices.append(f"{error}: lexical search only")
+            if embedder is None and query.mode == "dense":
+                raise ModelUnavailable(
+                    f"{query.collection} has no vectors",
+                    hint="Search it with `--mode lexical`, or index it with an embedder.",
+                )
+        index = await self._index(target)
+        try:
+            hits = await pipeline.search(self._database, target, embedder, query, index)
+        except ModelUnavailable as error:  # a server of the model that went away since
+            if query.mode == "dense":
+                raise
+            notices.append(f"{error}: lexical search only")
+            embedder = None
+            hits = await pipeline.search(self._database, target, None, query)
+        notices += index.notices if index is not None else []
+        return (query.mode if embedder else "lexical"), hits, notices
