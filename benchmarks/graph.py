@@ -150,15 +150,15 @@ async def fill(app: App, texts: list[tuple[str, str]], wanted: int, chance: rand
 
 async def make_searchable(app: App, setting: str, real: int) -> None:
     target = await app.collection(EXTERNAL)
-    model = app.embedder(setting)
+    model = app.embedders.named(setting)
     if model is not None:
         known = await vectors_of(app, target.space_id, real) if target.space_id else []
-        app._embedders[setting] = Between(model, known, real)
+        app.embedders.opened[setting] = Between(model, known, real)
     started = time.perf_counter()
     await app.process_queue()
     print(f"made searchable in {time.perf_counter() - started:.0f} s", file=sys.stderr)
     if model is not None:
-        app._embedders[setting] = model
+        app.embedders.opened[setting] = model
 
 
 async def vectors_of(app: App, space: SpaceId, most: int) -> list[Vector]:
