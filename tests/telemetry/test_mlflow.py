@@ -13,7 +13,9 @@ import httpx
 import pytest
 
 from conftest import Vade
+from pypi import installed
 
+VERSION = "3.17.2"
 SEARCH = """
 import json, sys, mlflow
 mlflow.set_tracking_uri(sys.argv[1])
@@ -27,10 +29,10 @@ print(json.dumps({"version": mlflow.__version__, "spans": spans}, default=str))
 
 @pytest.fixture(scope="module")
 def command() -> Path:
-    found = shutil.which("mlflow")
-    if found is None:
-        pytest.skip("there is no command mlflow; `uv tool install 'mlflow>=3.9'` would add it")
-    return Path(found).resolve()
+    """The command `mlflow`; where there is none it is installed once, in a folder of the user's."""
+    if found := shutil.which("mlflow"):
+        return Path(found).resolve()
+    return installed("mlflow", VERSION) / "bin" / "mlflow"
 
 
 @pytest.fixture(scope="module")
