@@ -1,5 +1,5 @@
-"""Packages of Python that tests talk to and that are too large for every environment: installed once
-into a cache folder of the user's."""
+"""Packages of Python that tests talk to and that are too large for every environment: installed
+once into a cache folder of the user's."""
 
 import fcntl
 import shutil
