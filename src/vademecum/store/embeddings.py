@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from pgvector import HalfVector
-from psycopg import sql
 
 from vademecum.store.db import Connection, identifier
 from vademecum.store.migrate import LOCK
@@ -66,15 +65,13 @@ async def space_id(
                 table=table(made),
             )
         )
-        for name, columns in (
-            ("collection_id", ["collection_id"]),
-            ("document", ["document_id", "chunk_id"]),
-        ):
+        for name, column in (("collection_id", "collection_id"), ("document", "document_id")):
             await connection.execute(
-                sql.SQL("CREATE INDEX IF NOT EXISTS {} ON {} ({})").format(
-                    sql.Identifier(f"{table(made)}_{name}"),
-                    sql.Identifier(table(made)),
-                    sql.SQL(", ").join(map(sql.Identifier, columns)),
+                identifier(
+                    "CREATE INDEX IF NOT EXISTS {name} ON {table} ({column})",
+                    name=f"{table(made)}_{name}",
+                    table=table(made),
+                    column=column,
                 )
             )
         if indexed:
