@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from mcp import Client
 
 from cross_encoder import write_cross_encoder
 from model_server import Asked, ModelServer
@@ -15,6 +16,7 @@ from vademecum.inference.cross_encoder import CrossEncoder, in_hub, in_package
 from vademecum.search.facade import SearchResult
 from vademecum.search.rerank import SHORTLIST, rerank
 from vademecum.settings import Settings
+from vademecum.surfaces.mcp import build
 from vademecum.types import Query
 
 Write = Callable[[dict[str, str | bytes]], Path]
@@ -188,6 +190,29 @@ async def test_a_long_query_keeps_its_beginning(tmp_path: Path) -> None:
 async def test_few_hits_need_no_model(folder: Path) -> None:
     done = await rerank([], CrossEncoder(folder, name="x"), "gate", milliseconds=100)
     assert done.hits == []
+
+
+async def test_agents_ask_for_it_over_mcp(apps: Callable[..., App], folder: Path) -> None:
+    app, without = apps(reranker=f"local:{folder}"), apps(reranker="none")
+    asked = {"query": QUERY, "k": 5}
+
+    async def found(app: App, **more: object) -> tuple[list[str], object]:
+        async def opened() -> App:
+            return app
+
+        async with Client(build(opened)) as client:
+            told = (await client.call_tool("search_knowledge", asked | more)).structured_content
+        assert told is not None
+        return [one["ref"] for one in told["passages"]], told.get("notices")
+
+    fused, reranked = await search(app, 10, reranked=False), await search(app, 10)
+    assert await found(app) == ([hit.reference for hit in fused.results[:5]], None)
+    again = [hit.reference for hit in reranked.results]
+    assert await found(app, rerank=True) == (again[:5], None)
+    assert await found(app, rerank=True, page=2) == (again[5:], None)
+    refs, notices = await found(without, rerank=True)
+    assert refs == [hit.reference for hit in fused.results[:5]]
+    assert notices == ["no reranker is here, VADE_RERANKER names one: the fused order stands"]
 
 
 # --- by a language model ----------------------------------------------------------------------
