@@ -5,10 +5,9 @@ from typing import Any
 
 import click
 
-from vademecum.errors import BadInput
 from vademecum.settings import Settings
-from vademecum.surfaces.cli.project import PROJECT, project_name
-from vademecum.surfaces.cli.run import note, options, print_json, run
+from vademecum.surfaces.cli.project import PROJECT
+from vademecum.surfaces.cli.run import note, options, print_json, run, text_of
 
 
 @click.command(
@@ -41,7 +40,7 @@ def context_command(
     settings: Settings,
     as_json: bool,
     task: str,
-    project: str | None,
+    project: str,
     path: Path | None,
     error: Any,
     user: str,
@@ -49,15 +48,11 @@ def context_command(
     fetch: bool,
 ) -> None:
     """What an agent should know for a task: notes first, then the user, then the outside."""
-    try:
-        text = error.read() if error else ""
-    except UnicodeDecodeError:
-        raise BadInput(f"{error.name} is not text in UTF-8", hint="Name another file.") from None
-    name = project_name(project)
+    text = text_of(error) if error else ""
     found = run(
         settings,
         lambda app: app.context.build(
-            task, project=name, path=path, error=text, user=user, budget=budget, fetch=fetch
+            task, project=project, path=path, error=text, user=user, budget=budget, fetch=fetch
         ),
     )
     for notice in found.notices:

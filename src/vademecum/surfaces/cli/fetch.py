@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from vademecum.settings import Settings
-from vademecum.surfaces.cli.run import note, options, print_json, run
+from vademecum.surfaces.cli.run import note, options, print_json, run, text_of
 
 if TYPE_CHECKING:
     from vademecum.app import App
@@ -174,10 +174,7 @@ def error(
     from vademecum.errors import BadInput
     from vademecum.graph.sources.adapter import Subject
 
-    try:
-        failure = read_failure(file.read())
-    except UnicodeDecodeError:
-        raise BadInput(f"{file.name} is not text in UTF-8", hint="Name another file.") from None
+    failure = read_failure(text_of(file))
     if failure is None:
         raise BadInput(
             "the error shows no exception that could be known again",

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import click
 
 from vademecum.settings import Settings
-from vademecum.surfaces.cli.project import PROJECT, project_name
+from vademecum.surfaces.cli.project import here
 from vademecum.surfaces.cli.run import note, options, print_json, run
 
 if TYPE_CHECKING:
@@ -189,7 +189,7 @@ has changed.
 @FILTER
 @click.option("--model", metavar="M", help="provider:model of a language model, or none.")
 @click.option("--keep", is_flag=True, help="Keep the answer as a note of the project.")
-@PROJECT
+@click.option("-p", "--project", metavar="NAME", help="With --keep. Default: as `vade note`.")
 @options
 def answer_command(
     settings: Settings,
@@ -204,7 +204,7 @@ def answer_command(
     """Answer a question with sentences of the sources, each with its citation."""
     if project and not keep:
         raise click.UsageError("--project is for --keep.")
-    keep_for = project_name(project) if keep else None
+    keep_for = (project or here()) if keep else None
 
     async def work(app: "App") -> "AnswerResult":
         return await app.answer(

@@ -7,7 +7,7 @@ import click
 
 from vademecum.errors import BadInput
 from vademecum.settings import Settings
-from vademecum.surfaces.cli.run import options, print_json, run
+from vademecum.surfaces.cli.run import options, print_json, run, text_of
 
 _USER = click.option("--user", required=True, metavar="ADDRESS", help="Whose memory it is.")
 _PROJECT = click.option("--project", default="", metavar="NAME", help="Instead of the general one.")
@@ -55,7 +55,7 @@ def update(
     settings: Settings, as_json: bool, user: str, project: str, message: Any, reply: Any, **of: Any
 ) -> None:
     """Take an exchange into the memory; the exchange itself is not kept."""
-    said, replied = _read(message), _read(reply) if reply else ""
+    said, replied = text_of(message), text_of(reply) if reply else ""
     _told(
         run(
             settings,
@@ -82,7 +82,7 @@ def remember(settings: Settings, as_json: bool, text: str, user: str, project: s
 @options
 def edit(settings: Settings, as_json: bool, user: str, project: str, source: Any) -> None:
     """Replace the narrative by a text; the gate holds for it, too."""
-    text = _read(source)
+    text = text_of(source)
     _told(run(settings, lambda app: app.memory.edit(user, text, project=project)), as_json)
 
 
@@ -200,16 +200,6 @@ def receipts(settings: Settings, as_json: bool) -> None:
         click.echo(f"{one.id}  {state:16}  {rows} rows")
     if not found:
         click.echo("Nobody was forgotten yet.")
-
-
-def _read(source: Any) -> str:
-    try:
-        text: str = source.read()
-    except UnicodeDecodeError:
-        raise BadInput(
-            f"{source.name} is not text in UTF-8", hint="Convert it, or name another file."
-        ) from None
-    return text
 
 
 def _told(update: Any, as_json: bool) -> None:

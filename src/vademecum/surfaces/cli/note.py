@@ -5,16 +5,16 @@ from uuid import UUID
 
 import click
 
-from vademecum.errors import BadInput
 from vademecum.settings import Settings
-from vademecum.surfaces.cli.project import PROJECT, project_name
-from vademecum.surfaces.cli.run import note, options, print_json, run
+from vademecum.surfaces.cli.project import PROJECT
+from vademecum.surfaces.cli.run import note, options, print_json, run, text_of
 
 if TYPE_CHECKING:
     from vademecum.notes.facade import SavedNote
     from vademecum.store.notes import Note
 
 KINDS = ("pattern", "decision", "convention", "learning", "context")
+_NOTE = click.argument("number", metavar="ID", type=click.UUID)
 _KIND = click.option(
     "--type", "kind", type=click.Choice([*KINDS, "answer"]), help="Only of this type."
 )
@@ -57,21 +57,13 @@ def note_command() -> None:
     help="A file with line, a commit, a URL, a passage: COLLECTION/PATH#SECTION.",
 )
 @click.option("--agent", default="", metavar="NAME", help="Who says so.")
-@click.option("--replaces", multiple=True, metavar="ID", help="Notes that hold no longer.")
+@click.option(
+    "--replaces", multiple=True, type=click.UUID, metavar="ID", help="Notes that hold no longer."
+)
 @options
-def save(
-    settings: Settings,
-    as_json: bool,
-    content: str,
-    project: str | None,
-    replaces: tuple[str, ...],
-    **given: Any,
-) -> None:
+def save(settings: Settings, as_json: bool, content: str, project: str, **given: Any) -> None:
     """Keep a note. Older notes of its type that it contradicts hold no longer."""
-    numbers = [_id(text) for text in replaces]
-    name = project_name(project)
-    saved = run(settings, lambda app: app.notes.save(name, content, replaces=numbers, **given))
-    _told(saved, as_json)
+    _told(run(settings, lambda app: app.notes.save(project, content, **given)), as_json)
 
 
 @note_command.command("list")
@@ -81,17 +73,16 @@ def save(
 @_AT_LEAST
 @click.option("-k", "limit", default=50, show_default=True, metavar="N", help="How many.")
 @options
-def list_notes(settings: Settings, as_json: bool, project: str | None, **chosen: Any) -> None:
+def list_notes(settings: Settings, as_json: bool, project: str, **chosen: Any) -> None:
     """List the notes that hold, the most important first."""
-    name = project_name(project)
-    found = run(settings, lambda app: app.notes.list_notes(name, **chosen))
+    found = run(settings, lambda app: app.notes.list_notes(project, **chosen))
     if as_json:
-        print_json({"project": name, "notes": found})
+        print_json({"project": project, "notes": found})
         return
     for one in found:
         _print(one)
     if not found:
-        click.echo(f"There are no notes about {name}.")
+        click.echo(f"There are no notes about {project}.")
 
 
 @note_command.command("search")
@@ -102,14 +93,11 @@ def list_notes(settings: Settings, as_json: bool, project: str | None, **chosen:
 @_AT_LEAST
 @click.option("-k", "limit", default=8, show_default=True, metavar="N", help="How many.")
 @options
-def search(
-    settings: Settings, as_json: bool, query: str, project: str | None, **chosen: Any
-) -> None:
+def search(settings: Settings, as_json: bool, query: str, project: str, **chosen: Any) -> None:
     """Find notes by words and meaning."""
-    name = project_name(project)
-    found = run(settings, lambda app: app.notes.search(name, query, **chosen))
+    found = run(settings, lambda app: app.notes.search(project, query, **chosen))
     if as_json:
-        print_json({"project": name, "query": query, "results": found})
+        print_json({"project": project, "query": query, "results": found})
         return
     for one in found:
         _print(one.note, f"  score {one.score:.3f}")
@@ -118,13 +106,12 @@ def search(
 
 
 @note_command.command("show")
-@click.argument("note_id", metavar="ID")
+@_NOTE
 @PROJECT
 @options
-def show(settings: Settings, as_json: bool, note_id: str, project: str | None) -> None:
+def show(settings: Settings, as_json: bool, number: UUID, project: str) -> None:
     """Show a note, and what it replaced."""
-    number, name = _id(note_id), project_name(project)
-    one, replaced = run(settings, lambda app: app.notes.show(name, number))
+    one, replaced = run(settings, lambda app: app.notes.show(project, number))
     if as_json:
         print_json({"note": one, "replaced": replaced})
         return
@@ -143,47 +130,42 @@ def show(settings: Settings, as_json: bool, note_id: str, project: str | None) -
 @click.option("--source", default="", metavar="TEXT", help="Where the solution is from.")
 @options
 def solve(
-    settings: Settings, as_json: bool, error: Any, solution: str, project: str | None, **by: str
+    settings: Settings, as_json: bool, error: Any, solution: str, project: str, **by: str
 ) -> None:
     """Keep what solved an error; ERROR is a file with its traceback, - is stdin."""
-    try:
-        text = error.read()
-    except UnicodeDecodeError:
-        raise BadInput(f"{error.name} is not text in UTF-8", hint="Name another file.") from None
-    name = project_name(project)
-    _told(run(settings, lambda app: app.context.solve(text, solution, project=name, **by)), as_json)
+    text = text_of(error)
+    _told(
+        run(settings, lambda app: app.context.solve(text, solution, project=project, **by)), as_json
+    )
 
 
 @note_command.command("restore")
-@click.argument("note_id", metavar="ID")
+@_NOTE
 @PROJECT
 @options
-def restore(settings: Settings, as_json: bool, note_id: str, project: str | None) -> None:
+def restore(settings: Settings, as_json: bool, number: UUID, project: str) -> None:
     """Let a replaced note hold again."""
-    number, name = _id(note_id), project_name(project)
-    one = run(settings, lambda app: app.notes.restore(name, number))
+    one = run(settings, lambda app: app.notes.restore(project, number))
     print_json(one) if as_json else _print(one)
 
 
 @note_command.command("confirm")
-@click.argument("note_id", metavar="ID")
+@_NOTE
 @PROJECT
 @options
-def confirm(settings: Settings, as_json: bool, note_id: str, project: str | None) -> None:
+def confirm(settings: Settings, as_json: bool, number: UUID, project: str) -> None:
     """Say that a stale note holds still: it rests on its evidence as that is now."""
-    number, name = _id(note_id), project_name(project)
-    one = run(settings, lambda app: app.notes.confirm(name, number))
+    one = run(settings, lambda app: app.notes.confirm(project, number))
     print_json(one) if as_json else _print(one)
 
 
 @note_command.command("remove")
-@click.argument("note_id", metavar="ID")
+@_NOTE
 @PROJECT
 @options
-def remove(settings: Settings, as_json: bool, note_id: str, project: str | None) -> None:
+def remove(settings: Settings, as_json: bool, number: UUID, project: str) -> None:
     """Delete the text of a note for good."""
-    number, name = _id(note_id), project_name(project)
-    run(settings, lambda app: app.notes.remove(name, number))
+    run(settings, lambda app: app.notes.remove(project, number))
     print_json({"removed": str(number)}) if as_json else click.echo(f"removed {number}")
 
 
@@ -199,13 +181,6 @@ def projects(settings: Settings, as_json: bool) -> None:
         click.echo(f"{count:6}  {name}")
     if not found:
         click.echo("There are no notes yet.")
-
-
-def _id(text: str) -> UUID:
-    try:
-        return UUID(text)
-    except ValueError:
-        raise BadInput(f"{text!r} is no id", hint="`vade note list` shows them.") from None
 
 
 def _told(saved: "SavedNote", as_json: bool) -> None:

@@ -4,17 +4,21 @@ from pathlib import Path
 
 import click
 
+
+def here() -> str:
+    """The name of the folder of the repository around us, else of our folder."""
+    folder = Path.cwd()
+    for one in (folder, *folder.parents):
+        if (one / ".git").exists():
+            return one.name
+    return folder.name or "root"
+
+
 PROJECT = click.option(
-    "-p", "--project", metavar="NAME", help="Default: the folder of the repository we are in."
+    "-p",
+    "--project",
+    metavar="NAME",
+    help="Default: the folder of the repository we are in.",
+    callback=lambda context, option, given: given or here(),
 )
-
-
-def project_name(given: str | None) -> str:
-    """The name given, else that of the folder of the repository around us, else of our folder."""
-    if given:
-        return given
-    here = Path.cwd()
-    for folder in (here, *here.parents):
-        if (folder / ".git").exists():
-            return folder.name
-    return here.name or "root"
+"""The name given, else that of `here`."""

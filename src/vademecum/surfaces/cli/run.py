@@ -12,12 +12,12 @@ from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, is_dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+from typing import IO, TYPE_CHECKING, Any, NoReturn, TypeVar
 from uuid import UUID
 
 import click
 
-from vademecum.errors import Interrupted, VadeError
+from vademecum.errors import BadInput, Interrupted, VadeError
 from vademecum.settings import Settings, load_settings
 
 if TYPE_CHECKING:
@@ -124,6 +124,16 @@ async def _run(settings: Settings, work: Callable[["App"], Awaitable[Result]]) -
 def note(text: str) -> None:
     """A word to the person at the terminal; never on stdout."""
     click.echo(text, err=True)
+
+
+def text_of(file: IO[str]) -> str:
+    """What is in a file that the user named, or on stdin. Raises BadInput."""
+    try:
+        return file.read()
+    except UnicodeDecodeError:
+        raise BadInput(
+            f"{file.name} is not text in UTF-8", hint="Convert it, or name another file."
+        ) from None
 
 
 def print_json(value: object) -> None:
