@@ -50,6 +50,7 @@ def test_there_and_back_again(vade: Vade, tmp_path: Path) -> None:
 
     done = install(vade, tmp_path, "--yes")
     assert done.returncode == 0, done.stderr
+    assert "until `vade serve` does" in done.stderr
     settings = json.loads(path.read_text())
     bearer = settings["hooks"]["PreToolUse"][1]["hooks"][0]["headers"]["Authorization"]
     assert bearer.removeprefix("Bearer ") not in done.stdout + done.stderr
@@ -63,6 +64,7 @@ def test_there_and_back_again(vade: Vade, tmp_path: Path) -> None:
     assert gone.returncode == 0, gone.stderr
     assert path.read_text() == before
     assert not (tmp_path / "agents" / "vademecum.md").exists()
+    assert not (tmp_path / "agents").exists()
 
 
 def test_an_agent_that_the_user_changed_stays(vade: Vade, tmp_path: Path) -> None:

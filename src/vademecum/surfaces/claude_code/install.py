@@ -1,5 +1,6 @@
 """Which files an installation changes, and the changing of them: shown first, then whole or not."""
 
+import contextlib
 import difflib
 import os
 import re
@@ -50,6 +51,8 @@ class FileChange:
         path = self.path.resolve()
         if self.after is None:
             path.unlink(missing_ok=True)
+            with contextlib.suppress(OSError):  # the folder of the agents, unless it has others
+                path.parent.rmdir()
             return
         path.parent.mkdir(parents=True, exist_ok=True)
         # A new file may hold a token: its owner's only.

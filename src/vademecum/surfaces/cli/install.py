@@ -68,6 +68,8 @@ def install_command(
 
     changes = installation(settings, scope, transport, context=context)
     _change(changes, as_json=as_json, dry_run=dry_run, yes=yes)
+    if not as_json:
+        _say_what_is_missing(settings, scope)
 
 
 @click.command(
@@ -87,6 +89,18 @@ def uninstall_command(
     from vademecum.surfaces.claude_code.install import removal
 
     _change(removal(scope), as_json=as_json, dry_run=dry_run, yes=yes)
+
+
+def _say_what_is_missing(settings: Settings, scope: "Scope") -> None:
+    """A hook that reaches nobody lets the agent carry on, and says nothing."""
+    import shutil
+
+    from vademecum.surfaces.http.instance import find
+
+    if find(settings.home) is None:
+        note("No server is running: until `vade serve` does, the agent fetches as ever.")
+    if scope == "project" and shutil.which("vade-hook") is None:
+        note("`vade-hook` is not on the PATH, where the agent's client will look for it.")
 
 
 def _change(changes: "list[FileChange]", *, as_json: bool, dry_run: bool, yes: bool) -> None:
