@@ -50,6 +50,12 @@ def test_no_input_makes_a_server_error(case: schemathesis.Case, api: Served) -> 
         case.validate_response(answer, checks=[not_a_server_error])
 
 
+def test_a_rate_that_the_database_cannot_hold_is_refused(api: Served) -> None:
+    with api.client() as client:
+        asked = {"name": "slow", "scopes": ["read"], "rate": 5e-324}
+        assert client.post("/keys", json=asked).status_code == 422
+
+
 def test_every_operation_is_described() -> None:
     for path, operations in DESCRIPTION["paths"].items():
         for method, operation in operations.items():

@@ -18,6 +18,8 @@ from vademecum.store.sql import SQL
 PREFIX = "vade"
 MAX_NAME = 100
 MAX_NUMBER = 2**31 - 1
+LEAST_RATE, MOST_RATE = 0.001, 1_000_000.0
+"""Requests a second."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,8 +61,11 @@ async def create(
         check_name(collection)
     if collections is not None and not collections:
         raise BadInput("a key for no collection opens nothing")
-    if rate is not None and not 0 < rate <= 1_000_000:
-        raise BadInput(f"{rate} requests a second cannot be held to")
+    if rate is not None and not LEAST_RATE <= rate <= MOST_RATE:
+        raise BadInput(
+            f"{rate} requests a second cannot be held to",
+            hint=f"A rate is from {LEAST_RATE} to {MOST_RATE:.0f}.",
+        )
     if days is not None and not 1 <= days <= 36_500:
         raise BadInput(f"a key lives from 1 to 36500 days, not {days}")
     if user is not None and "memory" not in scopes:

@@ -6,7 +6,7 @@ from fastapi import APIRouter
 from pydantic import BaseModel, Field
 
 from vademecum.access import Scope
-from vademecum.store.keys import Key
+from vademecum.store.keys import LEAST_RATE, MOST_RATE, Key
 from vademecum.surfaces.http.routes.shared import FAILURES, Name, OpenApp, Text
 
 router = APIRouter(prefix="/keys", tags=["keys"], responses=FAILURES)
@@ -17,7 +17,7 @@ class KeyRequest(BaseModel):
     scopes: Annotated[list[Scope], Field(min_length=1)] = ["read"]
     collections: Annotated[list[Name], Field(min_length=1, max_length=1000)] | None = None
     """Only for these; all if absent."""
-    rate: Annotated[float, Field(gt=0, le=1_000_000)] | None = None
+    rate: Annotated[float, Field(ge=LEAST_RATE, le=MOST_RATE)] | None = None
     """Requests a second."""
     days: Annotated[int, Field(ge=1, le=36_500)] | None = None
     user: Annotated[Text, Field(min_length=1, max_length=1000)] | None = None
