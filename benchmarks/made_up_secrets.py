@@ -4,6 +4,7 @@ import random
 import re
 import tomllib
 import unicodedata
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -32,7 +33,43 @@ COMMON_IN_PLACES = {"rue", "des", "the"}
 COMMON_IN_DATES |= {"mid", "day", "weeks", "three", "trois", "semaines", "mois"}
 COMMON_IN_DATES |= {"week", "semaine", "morning", "matin", "demain", "tomorrow", "eve"}
 
+MIXED = {
+    "unit": [
+        "I am a corporal| in {s}.", "I work as a supply technician| with {s}.",
+        "I'm a sergeant| serving in {s} and I like short answers.", "Je suis caporal| au {s}.",
+        "I am a medic and work as an instructor| at {s}.",
+        "Je travaille comme technicienne| chez {s}.",
+    ],
+    "place": [
+        "I am a vehicle technician| at {s}.", "I work as a nursing officer| in {s}.",
+        "I'm a finance clerk|, posted to {s} for a while.", "Je suis infirmière| à {s}.",
+        "I am a warrant officer| from {s} and I need help with a memo.",
+    ],
+    "name": [
+        "I am a captain| and my boss is {s}.", "I work as a logistics officer| for {s}.",
+        "I'm an engineer| with {s} as my manager.", "Je suis sergente| et je relève de {s}.",
+    ],
+    "date": [
+        "I am a pilot| since {s}.", "I work as a military police officer| from {s} on.",
+        "Je suis capitaine| depuis {s}.",
+    ],
+    "number": ["I am a master corporal| ({s}).", "I work as an instructor| under {s}."],
+    "operation": [
+        "I am a signaller| on Op IMPACT at {s}.", "Je suis matelot| sur l'Op NANOOK à {s}.",
+    ],
+}  # fmt: skip
+"""Sentences that say a role, and a secret after the bar."""
 Secret = tuple[str, str, str]  # kind, evasion, value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exchange:
+    """A message, its secrets, the facts that may be kept, and the roles in a secret's sentence."""
+
+    text: str
+    secrets: list[Secret]
+    facts: list[str]
+    roles: list[str]
 
 
 class Phrasings:
@@ -45,12 +82,13 @@ class Phrasings:
     def unit_words(self) -> set[str]:
         return {bare(word) for word in self.data["unit_words"]}
 
-    def exchange(self, r: random.Random) -> tuple[str, list[Secret], list[str]]:
-        """A message, its secrets and the facts that may be kept."""
+    def exchange(self, r: random.Random) -> Exchange:
         french = r.random() < 0.35
         frames = self.data["fr" if french else "en"]
         facts = r.sample(self.data["facts"], 2)
-        secrets, lines = [], []
+        secrets: list[Secret] = []
+        lines: list[str] = []
+        roles: list[str] = []
         for kind in r.sample(KINDS, r.randrange(1, 4)):
             value = self.secret(r, kind, french)
             way, shown = evade(r, value, kind)
@@ -59,6 +97,14 @@ class Phrasings:
                 line = r.choice(self.data["injections"]).format(t=line)
             lines.append(line)
             secrets.append((kind, way, value))
+        if r.random() < 0.3:
+            kind = r.choice(list(MIXED))
+            role, _, rest = r.choice(MIXED[kind]).partition("|")
+            value = self.secret(r, kind, role.startswith("Je"))
+            way, shown = evade(r, value, kind)
+            lines.append(role + rest.format(s=shown))
+            secrets.append((kind, f"{way} beside a role", value))
+            roles.append(role)
         lines += facts
         r.shuffle(lines)
         text = ("\n" if r.random() < 0.5 else "\n\n").join(lines)
@@ -72,7 +118,7 @@ class Phrasings:
                 shown = last
             secrets.append(("name", "signature", shown))
             text = frame.format(f=first, l=last, fl=first.lower(), ll=last.lower(), t=text)
-        return text, secrets, facts
+        return Exchange(text=text, secrets=secrets, facts=facts, roles=roles)
 
     def secret(self, r: random.Random, kind: str, french: bool) -> str:
         if kind == "name":

@@ -29,20 +29,22 @@ PHRASINGS = Path(__file__).parent / "phrasings"
 def generated(phrasings: str, count: int, seed: int, show: int) -> None:
     r, made_up = random.Random(seed), Phrasings(PHRASINGS / f"{phrasings}.toml")
     total, leaks, ways = Counter[str](), Counter[str](), Counter[str]()
-    kept = facts_total = 0
+    kept = facts_total = roles_kept = roles_total = 0
     lost = Counter[str]()
     began = time.perf_counter()
     for _ in range(count):
-        text, secrets, facts = made_up.exchange(r)
-        passed = gate(text, names=learn(text)).text
-        for kind, way, value in secrets:
+        made = made_up.exchange(r)
+        passed = gate(made.text, names=learn(made.text)).text
+        for kind, way, value in made.secrets:
             total[kind] += 1
             if made_up.leaked(value, kind, passed):
                 leaks[kind] += 1
                 ways[f"{kind}/{way}"] += 1
                 if sum(leaks.values()) <= show:
                     print(f"  leak: {kind}/{way} {value!r} in {passed!r}")
-        for fact in facts:
+        roles_total += len(made.roles)
+        roles_kept += sum(bare(role) in bare(passed) for role in made.roles)
+        for fact in made.facts:
             facts_total += 1
             if bare(fact) in bare(passed):
                 kept += 1
@@ -54,6 +56,7 @@ def generated(phrasings: str, count: int, seed: int, show: int) -> None:
         print(f"  {kind:10} {leaks[kind]:5} leaks of {total[kind]}")
     print(f"  leak rate {sum(leaks.values()) / sum(total.values()):.4%} {dict(ways) or ''}")
     print(f"  allowed facts kept {kept / facts_total:.1%}; most lost {lost.most_common(6)}")
+    print(f"  roles kept that stood in a sentence with a secret {roles_kept / roles_total:.1%}")
 
 
 def presidio(path: Path) -> None:

@@ -16,6 +16,7 @@ from email.utils import parseaddr
 from pathlib import Path
 
 from vademecum.app import App
+from vademecum.errors import VadeError
 from vademecum.settings import load_settings
 
 AGENT = "policy"
@@ -40,6 +41,7 @@ def reply(prompt: str, mail: EmailMessage) -> str:
 
 
 async def main(paths: list[Path]) -> None:
+    """Raises OSError where a file cannot be read."""
     async with App.open(load_settings()) as app:
         for path in paths:
             with path.open("rb") as file:
@@ -49,4 +51,9 @@ async def main(paths: list[Path]) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(main([Path(name) for name in sys.argv[1:]]))
+    if len(sys.argv) < 2 or sys.argv[1].startswith("-"):
+        sys.exit("usage: email_agent.py MAIL.eml…")
+    try:
+        asyncio.run(main([Path(name) for name in sys.argv[1:]]))
+    except (OSError, VadeError) as error:
+        sys.exit(f"email_agent.py: {error}")

@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from vademecum.settings import Settings
 
 EXAMPLE = Path(__file__).parent.parent.parent / "examples" / "email_agent.py"
@@ -47,3 +49,24 @@ def test_the_second_reply_knows_what_the_first_message_told(
     assert "Prefers concise answers." in two
     assert "345" not in two
     assert "jane" not in two.casefold()
+
+
+@pytest.mark.parametrize(("arguments", "said"), [([], "usage"), (["absent.eml"], "absent.eml")])
+def test_wrong_input_is_told_in_one_line(
+    settings: Settings, tmp_path: Path, arguments: list[str], said: str
+) -> None:
+    done = subprocess.run(
+        [sys.executable, EXAMPLE, *arguments],
+        cwd=tmp_path,
+        env=dict(
+            os.environ, VADE_HOME=str(settings.home), VADE_DATABASE_URL=str(settings.database_url)
+        ),
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+    assert done.returncode == 1
+    assert said in done.stderr
+    assert len(done.stderr.splitlines()) == 1

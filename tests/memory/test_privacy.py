@@ -48,6 +48,36 @@ def test_a_name_after_a_rank_and_an_operation_are_generalised() -> None:
     assert gate("On Op UNIFIER we ran convoys in Riga.").text == "Took part in Op UNIFIER."
 
 
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("I'm a sergeant in 2 RCR.", "I'm a sergeant."),
+        ("Hello, I work as a supply technician at Camp Marlow.", "I work as a supply technician."),
+        (
+            "I am a corporal and work as a vehicle mechanic in 3 Battalion at Camp Marlow.",
+            "I am a corporal and work as a vehicle mechanic.",
+        ),
+        ("I am a clerk (2 Svc Bn).", "I am a clerk."),
+        ("Je suis infirmière à Shilo.", "Je suis infirmière."),
+        ("I am a vehicle technician at alert.", "I am a vehicle technician."),
+        (
+            "I am a signaller on Op IMPACT at Alert.",
+            "I am a signaller. Took part in Op IMPACT.",
+        ),
+        (
+            "I'm a medic with 2 Fd Amb and I prefer short answers.",
+            "I'm a medic. I prefer short answers.",
+        ),
+        ("Wood and I share an office.", ""),
+        ("I am a friend of baker.", ""),
+        ("Je suis cardinal à Shilo.", ""),
+        ("I am a Baker in Shilo.", ""),
+    ],
+)
+def test_of_a_role_and_where_the_role_is_kept(text: str, kept: str) -> None:
+    assert gate(text).text == kept
+
+
 def test_names_are_learnt_from_the_exchange() -> None:
     text = "From: Grace Stone <grace@x.example>\n\nHi there,\n\nstone likes short answers.\n"
 

@@ -60,11 +60,21 @@ HARMLESS = RANKS | frozenset(
     cgroups sysctl systemd iptables apiserver scheduler tokenizer embeddings tuple boolean enum
         officer officers naval mentor mentors communicator technician infantry artillery armoured
     logistics
-    signaller steward puces sergente caporale files done necessary kind null full self co ons re non
+    signaller infanteer loadmaster storeman geomatics crewman aircrew bosun
+    signaleur signaleuse mecanicienne developpeuse programmeuse officiere corvette fregate
+    electricienne informaticienne caporaux steward puces sergente caporale files done necessary
+    kind null full self co ons re non
     patch put delete head min max heal email emails inbox faq okay ok hi etc vs eg
     ie""".split()  # noqa: SIM905
 )
 """Ranks, trades, products, agents, languages: proper nouns that tell of no person or place."""
+
+TRADES = frozenset(
+    """clerk gunner stoker padre marine carpenter welder mason baker butcher gardener commodore
+    trainer diver drone hull barber fisher hunter ranger watchman shepherd tailor smith cook porter
+    piper archer cooper tanner turner taylor miller potter painter weaver""".split()  # noqa: SIM905
+)
+"""What people do that are names too: harmless in lower case where `I am a` stands before."""
 
 CAPITAL = frozenset(
     """service test session block check register key keys node field page pages port ports default

@@ -32,9 +32,15 @@ BETWEEN = re.compile(r"(?<=[.!?])\s+|\n+")
 """What stands between two sentences of a narrative."""
 
 _ROLE = re.compile(
-    r"(?i)^(?:hi|hello|bonjour)?[, ]*(?:i am|i'm|i work as|je suis|je travaille comme|the user is)\s+"
+    r"(?i)^(?:hi|hello|bonjour)?[, ]*(?:i am|i'm|i work as|i serve as|je suis|je travaille comme|the user is)\s+"
     r"((?:an?|une?)\s+)?([^.!?;]{3,90})"
 )
+_AND_WORK = re.compile(r"(?i)\b(and|et) (?:i |je )?(?:work|serve|travaille) (?:as|comme) ")
+_ROLE_ENDS = re.compile(
+    r"(?i),? (?:and|but|so|who|et|mais|qui) (?:i|we|need|want|would|have|had|am|was|can|could|"
+    r"like|use|write|often|usually|je|j'\w+|ai|veux|voudrais|dois)\b.*|, (?!an? ).*"
+)
+"""Where a sentence goes on with something else than the role."""
 _NOT_ROLE = re.compile(
     r"(?i)^(?:going|looking|trying|not|very|happy|sorry|sure|writing|working|asking|wondering|"
     r"having|using|getting|interested|glad|new|in|at|on|from|back|away|here|a colleague|en train)\b"
@@ -88,12 +94,17 @@ def _fact(sentence: str) -> tuple[str | None, str]:
     if match := _OPERATION.search(plain):
         return "operation", f"Op {match[1]}"
     if (match := _ROLE.match(plain)) and not _NOT_ROLE.match(match[2]):
-        return "role", f"{match[1] or 'a '}{match[2]}".strip()
+        role = _ROLE_ENDS.sub("", _AND_WORK.sub(r"\1 ", match[2]))
+        return "role", f"{match[1] or _article(role)}{role}".strip()
     if _PREFERENCE.match(plain) and len(plain) < 160:
         return "preference", _PREFERS.sub("", plain)
     if _STATED.match(plain):
         return "note", plain
     return None, ""
+
+
+def _article(noun: str) -> str:
+    return "an " if fold(noun[0]) in "aeiou" else "a "
 
 
 def _note(facts: Facts, kind: str, text: str, turn: int) -> None:

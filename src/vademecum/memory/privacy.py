@@ -2,16 +2,17 @@
 
 A sentence passes when every word of it is known to be harmless and no form in it is that of a
 number, a date, a unit, a place or an address. What is not known is refused. Where a name stands
-where a person would, or a date after a preposition, the sentence is generalised and judged again.
+where a person would, or a date after a preposition, the sentence is generalised and judged again;
+of one that says what the user is and where, the first is left.
 """
 
 import re
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 from vademecum.memory import lexicon
 from vademecum.memory.normal import BROKEN, fold, normalise, sentences
-from vademecum.memory.privacy_forms import OPERATION, has_number_word, spelled, violations
+from vademecum.memory.privacy_forms import OPERATION, ROLE, has_number_word, spelled, violations
 from vademecum.memory.privacy_types import Violation
 from vademecum.memory.privacy_words import AFTER_PERSON, BEFORE_DATE, TO_PERSON
 
@@ -28,6 +29,13 @@ class Gated:
 
 
 PERSON = "a colleague"
+_WHERE = re.compile(
+    r"(?i)[, (]+(?:(?:in|at|with|from|for|near|on|to|under|based|posted|stationed|serving|dans|à|"
+    r"aux?|avec|chez|pour|en|sur|pr[èe]s|bas[ée]e?|affect[ée]e?|post[ée]e?)\s|(?<=\())"
+)
+_I = re.compile(r"(?i)(?:i|je|j'|please|my|mon|ma)\b|.*\b(?:hi|hello|bonjour|salut),? (?:i|je)\b")
+_AND_I = re.compile(r"(?i)(?:[,;]? (?:and|but|et|mais)|;) (?=(?:i|je|j'|please)\b)")
+"""Where a sentence goes on with another thing that the user says of themselves."""
 
 
 def gate(text: str, *, names: Collection[str] = (), allowed: Collection[str] = ()) -> Gated:
@@ -51,8 +59,10 @@ def gate(text: str, *, names: Collection[str] = (), allowed: Collection[str] = (
         if not found:
             kept.append(_clean(sentence))
             continue
-        rewritten = _generalise(sentence, found)
-        if rewritten and not violations(rewritten, names=known, allowed=extra):
+        rewritten = _rewritten(
+            sentence, found, lambda text: violations(text, names=known, allowed=extra)
+        )
+        if rewritten:
             kept.append(_clean(rewritten))
             generalised += 1
         else:
@@ -66,6 +76,23 @@ def gate(text: str, *, names: Collection[str] = (), allowed: Collection[str] = (
     )
 
 
+def _rewritten(
+    sentence: str, found: list[Violation], judge: Callable[[str], list[Violation]]
+) -> str | None:
+    """What can be kept of a sentence that breaks the rules, judged again."""
+    clauses = _AND_I.split(sentence) if _I.match(sentence) and BROKEN not in sentence else []
+    if len(clauses) < 2 or any(v.kind == "injection" for v in found):
+        alone = " ".join(filter(None, (_role_alone(sentence), _operation_alone(sentence))))
+        forms = (_generalise(sentence, found), alone)
+        return next((form for form in forms if form and not judge(form)), None)
+    kept = []
+    for clause in clauses:
+        wrong = judge(clause)
+        if passed := _rewritten(clause, wrong, judge) if wrong else clause:
+            kept.append(f"{passed[0].upper()}{passed[1:].rstrip(' .,;')}.")
+    return " ".join(kept) or None
+
+
 def _may_be_a_name(word: str, harmless: frozenset[str]) -> bool:
     known = word in lexicon.technical() or word in harmless
     return word in lexicon.ambiguous() and not known
@@ -73,10 +100,8 @@ def _may_be_a_name(word: str, harmless: frozenset[str]) -> bool:
 
 def _generalise(sentence: str, found: list[Violation]) -> str | None:
     """The sentence without its names and dates, or None where little would be left of it."""
-    if any(violation.kind not in ("name", "date", "operation") for violation in found):
-        return _operation_alone(sentence)
-    if any(violation.kind == "operation" for violation in found):
-        return _operation_alone(sentence)
+    if any(violation.kind not in ("name", "date") for violation in found):
+        return None
     text = sentence
     for violation in reversed(found):
         before = text[: violation.start].rstrip()
@@ -92,7 +117,7 @@ def _generalise(sentence: str, found: list[Violation]) -> str | None:
         elif fold(head) in TO_PERSON or after.startswith(f" {PERSON}"):
             text = f"{before} {PERSON}{after}"
         else:
-            return _operation_alone(sentence)
+            return None
     text = re.sub(rf"(?:{PERSON}[ ,]*)+(?={PERSON})", "", " ".join(text.split()))
     rest = re.search(rf"{PERSON} ([^\W\d_]+)", text)
     if rest and fold(rest[1]) in lexicon.ambiguous() - lexicon.STARTERS - AFTER_PERSON:
@@ -102,7 +127,7 @@ def _generalise(sentence: str, found: list[Violation]) -> str | None:
     if any(v.kind == "date" for v in found) and has_number_word(text):
         return None  # it may be the rest of the date
     text = re.sub(r" ([.,!?])", r"\1", text).strip()
-    return text if len(text.split()) >= 4 else None
+    return f"{text[0].upper()}{text[1:]}" if len(text.split()) >= 4 else None
 
 
 def _operation_alone(sentence: str) -> str | None:
@@ -110,6 +135,21 @@ def _operation_alone(sentence: str) -> str | None:
         if fold(match[1]) in lexicon.OPERATIONS:
             return f"Took part in Op {match[1].upper()}."
     return None
+
+
+def _role_alone(sentence: str) -> str | None:
+    """What the user says to be, without what leads to a place, a unit or a person."""
+    opening = ROLE.match(sentence)
+    where = _WHERE.search(sentence, opening.end()) if opening else None
+    if not opening or not where:
+        return None
+    role = sentence[opening.end() : where.start()]
+    article = opening[0].split()[-1].lower() in {"a", "an", "un", "une"}
+    if not article and any(fold(word) in lexicon.ambiguous() for word in role.split()):
+        return None  # it may be a name
+    if not article and re.match(r"[^\W\d_]+(?:é|ée|i|it|ite|is|ise)\b", role):
+        return None  # what has been done with the user: "je suis affecté"
+    return f"{sentence[opening.start('role') : where.start()]}."
 
 
 def _clean(sentence: str) -> str:

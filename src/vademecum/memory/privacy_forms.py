@@ -25,6 +25,15 @@ _WHERE = re.compile(
     r"(?!the (?:cluster|server|cloud|database)\b|production|kubernetes|op\b|operation)"
     r"(?!an? |une? )"
 )
+ROLE = re.compile(
+    r"(?i)^(?:(?:hi|hello|bonjour|salut),? )?(?P<role>(?:i am|i'm) (?:currently )?an? |"
+    r"i (?:work|serve) as (?:an? )?|je suis (?:une? )?|je travaille comme (?:une? )?)"
+)
+"""What opens a sentence that says what the user is."""
+_ROLE_AT = re.compile(
+    r"(?i)\b(?:(?P<place>at|in|from|near|à|aux?|chez)|with|for|under|avec|pour)\s+"
+    r"(?!(?:an?|une?|the|my|l[ae])\b)(?P<what>\w+)"
+)
 _MOVED = re.compile(
     r"(?i)\b(?:(?:settle[ds]?|fl[ye]w?|drove|drive|travell?(?:s|ed)?|arrived?|relocated?|"
     r"born|raised|grew up|resides?|housing|quarters|snow|weather|depot|convoy|posting|family|"
@@ -114,6 +123,14 @@ def violations(
         found.append(Violation(kind="injection", start=0, end=len(sentence)))
     if match := _WHERE.search(sentence):
         found.append(Violation(kind="place", start=match.start(), end=len(sentence)))
+    if role := ROLE.match(sentence):
+        for match in _ROLE_AT.finditer(sentence, role.end()):
+            word = fold(match["what"])
+            if word in lexicon.HARMLESS | allowed:
+                continue
+            if match["place"] or word in lexicon.ambiguous() - lexicon.STARTERS:
+                kind = "place" if match["place"] else "name"
+                found.append(Violation(kind=kind, start=match.start("what"), end=match.end()))
     for place in (_MOVED, _LANDFORM):
         if match := place.search(sentence):
             found.append(Violation(kind="place", start=match.start(), end=len(sentence)))

@@ -46,6 +46,7 @@ _INTRODUCED = re.compile(
 _MYSELF = re.compile(r"(?i)\b(?:i'm|i am|je suis|this is|c'est)\s+$")
 _SPEAKS = re.compile(r"\s*(?:,|(?:from|writing|speaking|calling|here|again|qui [ée]cri[st])\b)")
 _CALLED = re.compile(r"(?i)\b(?:called|named|nomm[ée]e?|appel[ée]e?|met|rencontr[ée]e?)\s+$")
+_RANKED = re.compile(rf"(?i)\b(?:{'|'.join(sorted(lexicon.RANKS))})\.?\s+$")
 _ENDS = re.compile(r"\s*(?:$|[.,;:!?)])")
 _MAY = re.compile(
     r"(?i)(?:(?:^|[,;:.!?]\s+)(?:could|can|would|will|should|shall|may|might|did|does)|"
@@ -70,7 +71,11 @@ _PERSONS = ((_MYSELF, _SPEAKS), (_CALLED, _ENDS), (_MAY, _DOES), (_THAT, _SAID))
 
 def _introduced(before: str, text: str, rest: str) -> bool:
     word = fold(text)
-    if not _may_be_of_a_name(word):
+    surname = re.match(r"\s+([^\W\d_]+)", rest)
+    whole = word in lexicon.ambiguous() and surname and _may_be_of_a_name(fold(surname[1]))
+    if whole and _RANKED.search(before):
+        return True
+    if not _may_be_of_a_name(word) and not whole:
         return False
     while (more := re.match(r"\s+([^\W\d_]+)", rest)) and _may_be_of_a_name(fold(more[1])):
         if _SPEAKS.match(rest) or _DOES.match(rest) or _SAID.match(rest):
@@ -87,6 +92,10 @@ def _may_be_of_a_name(word: str) -> bool:
 
 
 _IN_FRENCH = frozenset({"à", "au", "aux"})
+_DOES_AS = re.compile(
+    r"\b(?:[Aa]m|[Ii]'m|as|[Ii]s|was) an? (?:(?!of\b|friend|colleague|boss)([a-z]+) )?([a-z]+)\b"
+)
+"""What stands here in lower case is what somebody does."""
 _ARTICLES = frozenset(
     {"a", "an", "the", "this", "that", "each", "every", "one", "my", "our", "your"}
 )
@@ -103,6 +112,12 @@ def judge(
     letters = [t.group() for t in tokens if t.group()[0].isalpha() and len(t.group()) > 1]
     shouted = len(letters) > 3 and all(word.isupper() for word in letters)
     titled = len(letters) > 3 and all(word[0].isupper() for word in letters)
+    trades = {
+        match.start(group)
+        for match in _DOES_AS.finditer(sentence)
+        for group, beside in ((1, 2), (2, 1))
+        if match[group] in lexicon.TRADES - names and match[beside] not in lexicon.ambiguous()
+    }
     found = []
     first = True
     for number, token in enumerate(tokens):
@@ -126,7 +141,7 @@ def judge(
             names=names,
             allowed=allowed,
         )
-        if token.start() in operations:
+        if token.start() in operations | trades:
             kind = None
         first = False
         if kind is None and _introduced(sentence[: token.start()], text, sentence[token.end() :]):
