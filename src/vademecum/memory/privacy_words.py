@@ -47,6 +47,9 @@ _MYSELF = re.compile(r"(?i)\b(?:i'm|i am|je suis|this is|c'est)\s+$")
 _SPEAKS = re.compile(r"\s*(?:,|(?:from|writing|speaking|calling|here|again|qui [ée]cri[st])\b)")
 _CALLED = re.compile(r"(?i)\b(?:called|named|nomm[ée]e?|appel[ée]e?|met|rencontr[ée]e?)\s+$")
 _RANKED = re.compile(rf"(?i)\b(?:{'|'.join(sorted(lexicon.RANKS))})\.?\s+$")
+_OPENS = re.compile(r"(?:^|[,;:.!?>(])\s*$")
+_DID = re.compile(r"(?i)(?:'s)?\s+(?:and|et|is|was|has|had|a|est|[a-z]+(?:[^s]s|ed|t))\b")
+"""What a name that opens a sentence does; after `will` as a verb stands its bare form."""
 _ENDS = re.compile(r"\s*(?:$|[.,;:!?)])")
 _MAY = re.compile(
     r"(?i)(?:(?:^|[,;:.!?]\s+)(?:could|can|would|will|should|shall|may|might|did|does)|"
@@ -73,7 +76,10 @@ def _introduced(before: str, text: str, rest: str) -> bool:
     word = fold(text)
     surname = re.match(r"\s+([^\W\d_]+)", rest)
     whole = word in lexicon.ambiguous() and surname and _may_be_of_a_name(fold(surname[1]))
-    if whole and _RANKED.search(before):
+    if whole and (
+        _RANKED.search(before)
+        or (_OPENS.search(before) and _DID.match(rest, surname.end() if surname else 0))
+    ):
         return True
     if not _may_be_of_a_name(word) and not whole:
         return False
