@@ -21,11 +21,17 @@ import psycopg
 import pytest
 
 from vademecum.errors import EmbeddedDatabaseFailed
-from vademecum.store import embedded_cluster, embedded_watch
+from vademecum.store import (
+    embedded_cluster,
+    embedded_machine,
+    embedded_program,
+    embedded_user,
+    embedded_watch,
+)
 from vademecum.store.embedded import EmbeddedDatabase
 
 SOURCE = Path(embedded_watch.__file__).parents[2]
-PACKAGES = embedded_cluster.installed_program().parents[1]
+PACKAGES = embedded_program.installed_program().parents[1]
 IS_ROOT = os.geteuid() == 0
 NOBODY = 65534
 only_root = pytest.mark.skipif(not IS_ROOT, reason="acts as another user, which takes root")
@@ -231,7 +237,7 @@ async def test_no_network_port_is_open(embedded: MakeDatabase) -> None:
 def test_settings_fit_the_machine(
     memory: int, cores: int, shared_memory: int, expected: tuple[object, ...]
 ) -> None:
-    settings = embedded_cluster.machine_settings(memory, cores, shared_memory)
+    settings = embedded_machine.machine_settings(memory, cores, shared_memory)
     names = ("shared_buffers", "maintenance_work_mem", "dynamic_shared_memory_type")
     assert (*map(settings.get, names), settings["max_parallel_maintenance_workers"]) == expected
 
@@ -708,7 +714,7 @@ async def test_root_with_a_program_in_a_private_folder(tmp_path: Path) -> None:
                 ignore=shutil.ignore_patterns("pginstall", "include"),
             )
     before = permissions(installed)
-    copies = embedded_cluster.SHARED_PROGRAMS
+    copies = embedded_program.SHARED_PROGRAMS
     there = set(copies.glob("*")) if copies.exists() else None
     body = """
     sys.path.insert(0, arguments[0])
@@ -802,8 +808,8 @@ async def test_a_server_started_by_hand_is_used_and_stopped(embedded: MakeDataba
     database = embedded()
     connection = await database.start()
     await database.stop()
-    user = embedded_cluster.server_user(database.cluster)
-    program = embedded_cluster.program_for(user) / "bin" / "postgres"
+    user = embedded_user.server_user(database.cluster)
+    program = embedded_program.program_for(user) / "bin" / "postgres"
     sockets = ["-c", "listen_addresses=", "-c", "unix_socket_directories=."]
     data = embedded_cluster.data_argument(database.cluster, user)
     by_hand = subprocess.Popen(

@@ -1,8 +1,8 @@
 """The embedded database: PostgreSQL and pgvector from a wheel, under `home/database`.
 
 Whoever needs it starts it and all share it; nobody has to stop it. Who holds which lock, and the
-watcher that stops an unused server, are told in `embedded_watch`; whose files and processes they
-are in `embedded_cluster`.
+watcher that stops an unused server, are told in `embedded_watch`; its files are made by
+`embedded_cluster`, and belong to whom `embedded_user` says.
 """
 
 import asyncio
@@ -24,6 +24,8 @@ from typing import ParamSpec, TypeVar
 from vademecum.errors import EmbeddedDatabaseFailed
 from vademecum.store import embedded_cluster as files
 from vademecum.store import embedded_watch as watch
+from vademecum.store.embedded_program import installed_program
+from vademecum.store.embedded_user import name_of
 
 START_LIMIT = 30 * 60.0
 """Seconds that a recovery may take. The server goes on after that; only we stop waiting."""
@@ -248,7 +250,7 @@ class EmbeddedDatabase:
                 f"the database refuses this user: {reason}",
                 hint=(
                     "Stop it with `vade db stop`; its next start lets you in."
-                    if files.name_of(os.geteuid())
+                    if name_of(os.geteuid())
                     else files.NAMELESS
                 ),
             )
@@ -351,7 +353,7 @@ def _size(folder: Path) -> int:
 
 
 def _version() -> str:
-    program = files.installed_program() / "bin" / "postgres"
+    program = installed_program() / "bin" / "postgres"
     answer = subprocess.run([program, "--version"], capture_output=True, text=True, check=True)
     return answer.stdout.split()[-1]
 

