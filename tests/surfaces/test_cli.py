@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 
 from conftest import Vade
 from model_server import KEY, Asked, ModelServer
+from vademecum.surfaces.cli.main import COMMANDS
 
 Write = Callable[[dict[str, str | bytes]], Path]
 
@@ -32,6 +34,13 @@ def indexed(vade: Vade, write: Write) -> Vade:
     done = vade("bulk-index", write(dict(LIGHTHOUSE)), "-c", "light", "--json")
     assert done.returncode == 0, done.stderr
     return vade
+
+
+def test_the_readme_names_every_command() -> None:
+    text = (Path(__file__).parents[2] / "README.md").read_text()
+    table = text[text.index("## Commands") : text.index("Every command takes")]
+    named = set(re.findall(r"`(?:vade )?([a-z-]+)", table))
+    assert set(COMMANDS) - named == set()
 
 
 def test_bulk_index_reports_what_it_did(vade: Vade, write: Write) -> None:
