@@ -1,26 +1,13 @@
 """Candidates: every chunk that a retriever found, as both retrievers see it."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from pgvector import HalfVector
-from psycopg import sql
 
 from vademecum.search.lexical import LexicalRanking, Matches, calibrated
-from vademecum.store import embeddings
-from vademecum.store.db import Connection
-from vademecum.types import ChunkId, DocumentId, Scored, SpaceId, Vector
-
-# What the words say of chunks found by meaning, and the meaning of chunks found by words.
-OTHER_VIEW = """
-SELECT chunk_id, number, NULL::float8 AS similarity
-  FROM chunk_terms WHERE chunk_id = ANY (%(by_meaning)b)
-UNION ALL
-SELECT chunk_id, NULL, 1 - min(embedding <=> %(vector)s)
-  FROM {table} WHERE chunk_id = ANY (%(by_words)b) GROUP BY chunk_id
-"""
+from vademecum.types import ChunkId, Scored
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,70 +29,30 @@ class Candidates:
         return len(self.chunks)
 
 
-async def candidates(
-    connection: Connection,
-    *,
-    words: LexicalRanking | None,
-    matches: Matches | None,
-    near: Sequence[Scored] | None,
-    vector: Vector | None,
-    space: SpaceId | None,
+def candidates(
+    words: LexicalRanking | None, matches: Matches | None, near: Sequence[Scored] | None
 ) -> Candidates:
     """The chunks of both rankings, of which one may be None, with both scores."""
-    document_of: dict[ChunkId, DocumentId] = {}
-    for ranking in (words.hits if words else (), near or ()):
-        document_of |= {scored.chunk_id: scored.document_id for scored in ranking}
-    numbers = dict(words.numbers) if words else {}
-    similarity = {scored.chunk_id: scored.score for scored in near or ()}
-    outdated = False
-    if matches is not None and vector is not None and space is not None:
-        by_meaning = similarity.keys() - numbers.keys()
-        seen_numbers, seen_similarity = await _other_view(
-            connection, space, vector, by_meaning, numbers.keys() - similarity.keys()
-        )
-        numbers |= seen_numbers
-        similarity |= seen_similarity
-        outdated = by_meaning > seen_numbers.keys() or any(
-            number >= matches.next_number for number in seen_numbers.values()
-        )
-    chunks = sorted(document_of, key=lambda chunk: chunk.bytes)
+    found = {scored.chunk_id: scored for scored in near or ()}
+    similarity = {chunk: scored.score for chunk, scored in found.items()}
+    if words is not None:
+        found |= {scored.chunk_id: scored for scored in words.hits}
+        similarity = dict(words.similarities) | similarity
+    chunks = sorted(found, key=lambda chunk: chunk.bytes)
+    scored = [found[chunk] for chunk in chunks]
     bm25 = np.zeros(len(chunks))
     lexical = bm25
+    outdated = False
     if matches is not None and words is not None:
-        bm25 = matches.scores([numbers.get(chunk, -1) for chunk in chunks])
+        numbers = [-1 if one.number is None else one.number for one in scored]
+        bm25 = matches.scores(numbers)
         lexical = calibrated(matches, bm25, [words.sequences.get(chunk, b"") for chunk in chunks])
+        outdated = min(numbers, default=0) < 0 or max(numbers, default=0) >= matches.next_number
     return Candidates(
         chunks=chunks,
-        documents=np.array([document_of[chunk] for chunk in chunks], np.int64),
+        documents=np.array([one.document_id for one in scored], np.int64),
         bm25=bm25,
         lexical=lexical,
         dense=np.array([similarity.get(chunk, 0.0) for chunk in chunks], np.float64),
         outdated=outdated,
     )
-
-
-async def _other_view(
-    connection: Connection,
-    space: SpaceId,
-    vector: Vector,
-    by_meaning: Collection[ChunkId],
-    by_words: Collection[ChunkId],
-) -> tuple[Mapping[ChunkId, int], Mapping[ChunkId, float]]:
-    """The numbers of chunks found by meaning, the similarities of those found by words."""
-    cursor = connection.cursor(binary=True)
-    await cursor.execute(
-        sql.SQL(OTHER_VIEW).format(table=sql.Identifier(embeddings.table(space))),
-        {
-            "by_meaning": list(by_meaning),
-            "by_words": list(by_words),
-            "vector": HalfVector(vector),
-        },
-    )
-    numbers: dict[ChunkId, int] = {}
-    similarities: dict[ChunkId, float] = {}
-    for chunk, number, similarity in await cursor.fetchall():
-        if number is not None:
-            numbers[chunk] = number
-        else:
-            similarities[chunk] = similarity
-    return numbers, similarities

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from vademecum.search.terms import query_terms, term_sequence
 from vademecum.store import lexical
 from vademecum.store.db import Connection
-from vademecum.types import ChunkId, CollectionId, DocumentId, Scored
+from vademecum.types import ChunkId, CollectionId, DocumentId, Scored, SpaceId, Vector
 
 K1 = 1.2
 B = 0.75
@@ -73,11 +73,12 @@ class Matches:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LexicalRanking:
-    """The best matches, best first, and their terms in order."""
+    """The best matches, best first, their terms in order, and how near they are to the query."""
 
     hits: Sequence[Scored]
-    numbers: Mapping[ChunkId, int]
     sequences: Mapping[ChunkId, bytes]
+    similarities: Mapping[ChunkId, float]
+    """Cosine similarity of the best window; 0 without vectors."""
     outdated: bool
     """Whether some of the best were written anew, or deleted, since they were looked up."""
 
@@ -150,21 +151,36 @@ def _sums(
 
 
 async def best_matches(
-    connection: Connection, collection: CollectionId, found: Matches, *, limit: int
+    connection: Connection,
+    collection: CollectionId,
+    found: Matches,
+    *,
+    limit: int,
+    near: tuple[SpaceId, Vector] | None = None,
 ) -> LexicalRanking:
-    """The best matches that still exist; equals by id, which does not depend on who came first."""
+    """The best matches that still exist; equals by id, which does not depend on who came first.
+
+    `near` is the query as a vector of a space, to look at the same chunks by meaning.
+    """
     places = found.best(limit)
     numbers = found.numbers[places].tolist()
-    stored = await lexical.chunks_of(connection, collection, numbers, sequences=bool(found.pairs))
+    stored = await lexical.chunks_of(
+        connection, collection, numbers, sequences=bool(found.pairs), near=near
+    )
+    score_of = dict(zip(numbers, found.bm25[places].tolist(), strict=True))
     hits = [
-        Scored(chunk_id=stored[number][0], document_id=stored[number][1], score=float(score))
-        for number, score in zip(numbers, found.bm25[places].tolist(), strict=True)
-        if number in stored
+        Scored(
+            chunk_id=chunk.id,
+            document_id=chunk.document_id,
+            score=score_of[chunk.number],
+            number=chunk.number,
+        )
+        for chunk in stored
     ]
     return LexicalRanking(
         hits=sorted(hits, key=lambda hit: (-hit.score, hit.chunk_id.bytes))[:limit],
-        numbers={chunk: number for number, (chunk, *_) in stored.items()},
-        sequences={chunk: sequence or b"" for chunk, _, sequence in stored.values()},
+        sequences={chunk.id: chunk.sequence for chunk in stored},
+        similarities={chunk.id: chunk.similarity for chunk in stored},
         outdated=len(stored) < len(numbers),
     )
 

@@ -1,13 +1,15 @@
 """Search: a query to the chunks that answer it.
 
 Query --lexical--> ranking ┐
-      --dense----> ranking ┴--other view--> candidates --fuse--boost--> [Hit]
+      --dense----> ranking ┴--> candidates --fuse--boost--> [Hit]
+
+Each retriever looks at what it found with the other one's eyes, too, while that one works.
 """
 
 import asyncio
 import re
+from collections.abc import Awaitable, Mapping, Sequence
 from collections.abc import Collection as Ids
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -22,12 +24,22 @@ from vademecum.search.fuse import fuse
 from vademecum.search.lexical import LexicalRanking, Matches, best_matches, matches
 from vademecum.search.snippet import snippet
 from vademecum.search.terms import query_terms
-from vademecum.store import chunks, documents, facets, reading
+from vademecum.store import chunks, documents, facets, lexical, reading
 from vademecum.store.chunks import StoredChunk
 from vademecum.store.collections import Collection
 from vademecum.store.db import Connection, Database
 from vademecum.telemetry.spans import span
-from vademecum.types import ChunkId, Condition, Contribution, DocumentId, Hit, Query, Scored, Vector
+from vademecum.types import (
+    ChunkId,
+    Condition,
+    Contribution,
+    DocumentId,
+    Hit,
+    Query,
+    Scored,
+    SpaceId,
+    Vector,
+)
 from vademecum.vectors import pgvector
 from vademecum.vectors.index import Filter, Narrowed, Nearest
 
@@ -76,7 +88,6 @@ class _Found:
 
     matches: Matches | None
     words: LexicalRanking | None
-    vector: Vector | None
     near: Sequence[Scored] | None
 
     @property
@@ -122,32 +133,26 @@ async def search(
         return []
     if index is not None:
         index = Narrowed(index, Filter(conditions=tuple(conditions), documents=within))
-    for _ in range(TRIES):
+    wanted = query_terms(query.text)
+    for tried in range(1, TRIES + 1):
         found = await _find(database, collection, embedder, query, within, index)
         if not found.rankings:
             return []
+        seen = candidates(found.words, found.matches, found.near)
+        if (found.outdated or seen.outdated) and tried < TRIES:
+            continue
+        ranked = _rank(seen, found, query)
         async with database.connection() as connection:
-            seen = await candidates(
-                connection,
-                words=found.words,
-                matches=found.matches,
-                near=found.near,
-                vector=found.vector,
-                space=collection.space_id,
-            )
-        if not (found.outdated or seen.outdated):
+            if query.boost:
+                ranked = await _boost(connection, collection, ranked, wanted, query.boost)
+            best = await _distinct(connection, collection, ranked, query.limit, conditions)
+        if not best.gone:
             break
-    ranked = _rank(seen, found, query)
-    wanted = query_terms(query.text)
-    async with database.connection() as connection:
-        if query.boost:
-            ranked = await _boost(connection, collection, ranked, wanted, query.boost)
-        best, stored = await _distinct(connection, collection, ranked, query.limit, conditions)
     places = {
         name: {scored.chunk_id: place for place, scored in enumerate(ranking, 1)}
         for name, ranking in found.rankings.items()
     }
-    return [_hit(hit, stored[hit.chunk_id], wanted, places, seen) for hit in best]
+    return [_hit(hit, best.stored[hit.chunk_id], wanted, places, seen) for hit in best.hits]
 
 
 async def _let_through(
@@ -192,38 +197,20 @@ async def _find(
     within: Sequence[DocumentId] | None,
     index: Nearest | None,
 ) -> _Found:
-    (held, words), (vector, near) = await asyncio.gather(
-        _lexical(database, collection, query, within),
-        _dense(database, collection, embedder, query, within, index),
+    embedding = asyncio.create_task(_embedded(collection, embedder, query))
+    (held, words), near = await asyncio.gather(
+        _lexical(database, collection, query, within, embedding),
+        _dense(database, collection, query, within, index, embedding),
     )
-    return _Found(matches=held, words=words, vector=vector, near=near)
+    return _Found(matches=held, words=words, near=near)
 
 
-async def _lexical(
-    database: Database,
-    collection: Collection,
-    query: Query,
-    within: Sequence[DocumentId] | None,
-) -> tuple[Matches | None, LexicalRanking | None]:
-    if query.mode == "dense":
-        return None, None
-    async with database.connection() as connection:
-        held = await matches(connection, collection.id, query.text, documents=within)
-        if held is None:
-            return None, None
-        return held, await best_matches(connection, collection.id, held, limit=DEPTH)
-
-
-async def _dense(
-    database: Database,
-    collection: Collection,
-    embedder: Embedder | None,
-    query: Query,
-    within: Sequence[DocumentId] | None,
-    index: Nearest | None,
-) -> tuple[Vector | None, Sequence[Scored] | None]:
+async def _embedded(
+    collection: Collection, embedder: Embedder | None, query: Query
+) -> tuple[SpaceId, Vector] | None:
+    """The query as a vector of the collection's space; None where it has none."""
     if query.mode == "lexical" or embedder is None or collection.space_id is None:
-        return None, None
+        return None
     provider, _, model = embedder.space.model.partition(":")
     with span("embed", provider, model=model, chunk_count=1) as traced:
         vector = await embedder.embed_query(query.text)
@@ -231,16 +218,53 @@ async def _dense(
             traced.set(
                 tokens_processed=min(*embedder.tokenizer.counts([query.text]), embedder.max_tokens)
             )
-    if index is not None and query.keyword is None:  # words are looked up in PostgreSQL only
-        return vector, await index.nearest(vector, limit=DEPTH)
+    return collection.space_id, vector
+
+
+async def _lexical(
+    database: Database,
+    collection: Collection,
+    query: Query,
+    within: Sequence[DocumentId] | None,
+    embedding: Awaitable[tuple[SpaceId, Vector] | None],
+) -> tuple[Matches | None, LexicalRanking | None]:
+    if query.mode == "dense":
+        return None, None
     async with database.connection() as connection:
-        return vector, await pgvector.nearest(
+        held = await matches(connection, collection.id, query.text, documents=within)
+    if held is None:
+        return None, None
+    near = await embedding
+    async with database.connection() as connection:
+        return held, await best_matches(connection, collection.id, held, limit=DEPTH, near=near)
+
+
+async def _dense(
+    database: Database,
+    collection: Collection,
+    query: Query,
+    within: Sequence[DocumentId] | None,
+    index: Nearest | None,
+    embedding: Awaitable[tuple[SpaceId, Vector] | None],
+) -> Sequence[Scored] | None:
+    near = await embedding
+    if near is None:
+        return None
+    space, vector = near
+    if index is not None and query.keyword is None:  # words are looked up in PostgreSQL only
+        found = await index.nearest(vector, limit=DEPTH)
+        async with database.connection() as connection:
+            numbers = await lexical.numbers_of(connection, [one.chunk_id for one in found])
+        return [replace(one, number=numbers.get(one.chunk_id)) for one in found]
+    async with database.connection() as connection:
+        return await pgvector.nearest(
             connection,
-            space=collection.space_id,
+            space=space,
             collection=collection.id,
             vector=vector,
             limit=DEPTH,
             documents=within,
+            chunks=collection.chunk_count,
         )
 
 
@@ -286,14 +310,23 @@ async def _boost(
     return sorted(boosted, key=lambda hit: (-hit.score, hit.index))
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Best:
+    """The hits to show, and what was read of them; `gone` is whether some are no more."""
+
+    hits: Sequence[_Ranked]
+    stored: Mapping[ChunkId, StoredChunk]
+    gone: bool
+
+
 async def _distinct(
     connection: Connection,
     collection: Collection,
     ranked: Sequence[_Ranked],
     limit: int,
     conditions: Sequence[Condition],
-) -> tuple[list[_Ranked], Mapping[ChunkId, StoredChunk]]:
-    """The best chunk of each section, and the chunks' texts; rarely more than a look is needed.
+) -> _Best:
+    """The best chunk of each section; rarely more than a look is needed.
 
     What the filter asks for is asked again of what is read: a document may change meanwhile.
     """
@@ -307,7 +340,7 @@ async def _distinct(
                 best.setdefault((chunk.document_id, chunk.section_id), hit)
         if len(best) >= limit or looked_at >= len(ranked):
             break
-    return list(best.values())[:limit], stored
+    return _Best(hits=list(best.values())[:limit], stored=stored, gone=len(stored) < len(hits))
 
 
 def _hit(

@@ -6,6 +6,8 @@ from collections.abc import Collection
 MAX_LINES = 3
 MAX_CHARACTERS = 320
 _HEADING = re.compile(r"#{1,6} ")
+_WORD = re.compile(r"(?<!\S)\S")
+"""Where a word begins."""
 
 
 def snippet(text: str, wanted: Collection[str]) -> str:
@@ -25,11 +27,13 @@ def snippet(text: str, wanted: Collection[str]) -> str:
 def _shortened(text: str, wanted: Collection[str]) -> str:
     if len(text) <= MAX_CHARACTERS:
         return text
-    words = list(re.finditer(r"\S+", text))
-    first = next((w.start() for w in words if any(t in w.group().lower() for t in wanted)), 0)
-    start = max(0, min(first - MAX_CHARACTERS // 4, len(text) - MAX_CHARACTERS))
-    if start:
-        start = next((w.start() for w in words if w.start() >= start), start)
+    lowered = text.lower()
+    found = [place for term in wanted if (place := lowered.find(term)) >= 0]
+    # Where the word with the first of them begins; the whole text where none is in it.
+    word = max(lowered.rfind(blank, 0, min(found, default=0)) for blank in " \n\t") + 1
+    start = max(0, min(word - MAX_CHARACTERS // 4, len(text) - MAX_CHARACTERS))
+    if start and (next_word := _WORD.search(text, start)):
+        start = next_word.start()
     end = start + MAX_CHARACTERS
     if end < len(text):
         end = text.rfind(" ", start, end) if " " in text[start:end] else end

@@ -32,6 +32,8 @@ class Collection:
     space_key: str | None
     mirror_id: int | None
     """The mirror that answers its searches; None for PostgreSQL itself."""
+    chunk_count: int
+    """As it was when the collection was looked up."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,13 +10,17 @@ migrations/0023_postings.sql).
 from collections.abc import Collection as Ids
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
+from pgvector import HalfVector
+from psycopg import sql
 
+from vademecum.store import embeddings
 from vademecum.store.db import Connection
 from vademecum.store.sql import SQL
-from vademecum.types import ChunkId, CollectionId, DocumentId
+from vademecum.types import ChunkId, CollectionId, DocumentId, SpaceId, Vector
 
 POSTING = np.dtype(
     [("number", ">i4"), ("document", ">i4"), ("frequency", ">i2"), ("length", ">i2")]
@@ -24,6 +28,9 @@ POSTING = np.dtype(
 """An entry of a term's row: a chunk that holds it."""
 NUMBER = np.dtype(">i4")
 """Of a chunk that is gone."""
+SIMILARITY = (
+    "(SELECT 1 - min(e.embedding <=> %(vector)s) FROM {table} e WHERE e.chunk_id = t.chunk_id)"
+)
 MOST = 32767
 """The largest frequency and length that an entry holds; more count as so many."""
 
@@ -204,16 +211,53 @@ async def postings(
     ]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NumberedChunk:
+    number: int
+    id: ChunkId
+    document_id: DocumentId
+    sequence: bytes
+    """Ids of its terms in order; empty where it was not asked for."""
+    similarity: float
+    """The cosine similarity of its best window; 0 without vectors."""
+
+
 async def chunks_of(
-    connection: Connection, collection: CollectionId, numbers: Sequence[int], *, sequences: bool
-) -> dict[int, tuple[ChunkId, DocumentId, bytes | None]]:
-    """Id, document, and where wanted the sequence of terms, of those of the chunks that exist."""
+    connection: Connection,
+    collection: CollectionId,
+    numbers: Sequence[int],
+    *,
+    sequences: bool,
+    near: tuple[SpaceId, Vector] | None,
+) -> list[NumberedChunk]:
+    """Those of the chunks that exist, with the sequence of terms and the similarity to a vector of
+    a space where they are wanted."""
     cursor = connection.cursor(binary=True)
     await cursor.execute(
-        SQL["numbered_chunks"],
-        {"collection": collection, "numbers": list(numbers), "sequences": sequences},
+        _numbered_chunks(embeddings.table(near[0]) if near else None),
+        {"collection": collection, "numbers": list(numbers), "sequences": sequences}
+        | ({"vector": HalfVector(near[1])} if near else {}),
     )
-    return {
-        number: (chunk, document, sequence)
-        for number, chunk, document, sequence in await cursor.fetchall()
-    }
+    return [
+        NumberedChunk(
+            number=number,
+            id=chunk,
+            document_id=document,
+            sequence=sequence or b"",
+            similarity=similarity or 0.0,
+        )
+        for number, chunk, document, sequence, similarity in await cursor.fetchall()
+    ]
+
+
+@cache
+def _numbered_chunks(table: str | None) -> bytes:
+    similarity = sql.SQL(SIMILARITY if table else "NULL").format(table=sql.Identifier(table or ""))
+    return sql.SQL(SQL["numbered_chunks"]).format(similarity=similarity).as_bytes()
+
+
+async def numbers_of(connection: Connection, chunks: Ids[ChunkId]) -> dict[ChunkId, int]:
+    """The numbers of those of the chunks that exist."""
+    cursor = connection.cursor(binary=True)
+    await cursor.execute(SQL["numbers_of_chunks"], {"chunks": list(chunks)})
+    return dict(await cursor.fetchall())

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection as Ids
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 from pgvector import HalfVector
@@ -29,11 +30,14 @@ WITH settings AS MATERIALIZED (
                      ORDER BY (e.embedding <=> %(vector)s){exactly}
                      LIMIT %(windows)s) found
 )
-SELECT chunk_id, document_id, 1 - min(distance) AS score{counted}
-  FROM nearest
- GROUP BY chunk_id, document_id
+SELECT chunk_id, document_id, score,
+       (SELECT t.number FROM chunk_terms t WHERE t.chunk_id = best.chunk_id){windows}
+  FROM (SELECT chunk_id, document_id, 1 - min(distance) AS score{counted}
+          FROM nearest
+         GROUP BY chunk_id, document_id
+         ORDER BY score DESC, chunk_id
+         LIMIT %(limit)s) AS best
  ORDER BY score DESC, chunk_id
- LIMIT %(limit)s
 """
 
 WITHIN = "AND e.document_id = ANY (%(documents)s)"
@@ -66,23 +70,32 @@ async def nearest(
     vector: Vector,
     limit: int,
     documents: Sequence[DocumentId] | None = None,
+    chunks: int = 0,
 ) -> list[Scored]:
     """The chunks whose best window is nearest, best first; the score is the cosine similarity.
+
+    `chunks` is how many the collection is known to hold, at least.
 
     Of all documents of the collection, or of some; where these have few windows, all of them are
     compared, which is exact. Without the iterative scan an index scan that meets few rows of the
     collection would end with too few hits, or none. It too gives up after many rows; where it did,
     what passes the filter is compared one by one after all.
     """
-    few = await _are_few(connection, space, collection, documents, limit)
+    many = documents is None and chunks >= _steps(limit)
+    few = not many and await _are_few(connection, space, collection, documents, limit)
     rows = await _rows(connection, space, collection, vector, limit, documents, few)
-    short = documents is not None and sum(row[3] for row in rows) < limit * WINDOWS_PER_CHUNK
+    short = documents is not None and sum(row[4] for row in rows) < limit * WINDOWS_PER_CHUNK
     if short and not few:
         rows = await _rows(connection, space, collection, vector, limit, documents, True)
     return [
-        Scored(chunk_id=chunk, document_id=document, score=score)
-        for chunk, document, score, *_ in rows[:limit]
+        Scored(chunk_id=chunk, document_id=document, score=score, number=number)
+        for chunk, document, score, number, *_ in rows[:limit]
     ]
+
+
+def _steps(limit: int) -> int:
+    """What a scan of the index for so many chunks costs, in comparisons."""
+    return VISIT * limit * WINDOWS_PER_CHUNK
 
 
 async def _are_few(
@@ -105,7 +118,7 @@ async def _are_few(
             "collection": collection,
             "documents": documents,
             "table": table,
-            "steps": VISIT * limit * WINDOWS_PER_CHUNK,
+            "steps": _steps(limit),
         },
     )
     row = await cursor.fetchone()
@@ -121,16 +134,11 @@ async def _rows(
     documents: Sequence[DocumentId] | None,
     exactly: bool,
 ) -> list[tuple[Any, ...]]:
-    """Chunk, document and score; under a filter all chunks, each with its number of windows."""
+    """Chunk, document, score and number; under a filter all chunks, each with how many windows."""
     windows = limit * WINDOWS_PER_CHUNK
-    query = sql.SQL(NEAREST).format(
-        table=sql.Identifier(embeddings.table(space)),
-        within=sql.SQL(WITHIN if documents is not None else ""),
-        counted=sql.SQL(", count(*)::integer" if documents is not None else ""),
-        exactly=sql.SQL(EXACTLY if exactly else ""),
-    )
-    cursor = await connection.execute(
-        query,
+    cursor = connection.cursor(binary=True)
+    await cursor.execute(
+        _nearest(embeddings.table(space), filtered=documents is not None, exactly=exactly),
         {
             "vector": HalfVector(vector),
             "collection": collection,
@@ -144,6 +152,21 @@ async def _rows(
         prepare=False if documents is not None else None,
     )
     return await cursor.fetchall()
+
+
+@cache
+def _nearest(table: str, *, filtered: bool, exactly: bool) -> bytes:
+    return (
+        sql.SQL(NEAREST)
+        .format(
+            table=sql.Identifier(table),
+            within=sql.SQL(WITHIN if filtered else ""),
+            windows=sql.SQL(", windows" if filtered else ""),
+            counted=sql.SQL(", count(*)::integer AS windows" if filtered else ""),
+            exactly=sql.SQL(EXACTLY if exactly else ""),
+        )
+        .as_bytes()
+    )
 
 
 async def similarities(

@@ -1,8 +1,9 @@
 -- name: collection_by_name
 SELECT c.id, c.name, c.profile, c.declaration, c.embedder, c.next_embedder, c.space_id,
-       s.key AS space_key, m.id AS mirror_id
+       s.key AS space_key, m.id AS mirror_id, coalesce(l.chunk_count, 0) AS chunk_count
   FROM collections c
   LEFT JOIN embedding_spaces s ON s.id = c.space_id
+  LEFT JOIN lexical_statistics l ON l.collection_id = c.id
   LEFT JOIN mirrors m
          ON m.collection_id = c.id AND m.space_id = c.space_id AND m.state = 'serving'
  WHERE c.name = %(name)s;
@@ -17,7 +18,7 @@ WITH made AS (
     VALUES (%(name)s, %(profile)s, %(declaration)s, %(embedder)s)
     ON CONFLICT (name) DO NOTHING
     RETURNING id, name, profile, declaration, embedder, next_embedder, space_id,
-              NULL::text AS space_key, NULL::integer AS mirror_id
+              NULL::text AS space_key, NULL::integer AS mirror_id, 0 AS chunk_count
 ), counted AS (
     INSERT INTO lexical_statistics (collection_id) SELECT id FROM made
 )

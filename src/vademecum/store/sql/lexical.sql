@@ -74,5 +74,9 @@ SELECT t.term, t.id, t.chunk_count, p.entries, g.dropped,
  ORDER BY t.chunk_count, t.term, p.first;
 
 -- name: numbered_chunks
-SELECT number, chunk_id, document_id, CASE WHEN %(sequences)s THEN sequence END
-  FROM chunk_terms WHERE collection_id = %(collection)s AND number = ANY (%(numbers)s);
+SELECT t.number, t.chunk_id, t.document_id, CASE WHEN %(sequences)s THEN t.sequence END,
+       {similarity}
+  FROM chunk_terms t WHERE t.collection_id = %(collection)s AND t.number = ANY (%(numbers)s);
+
+-- name: numbers_of_chunks
+SELECT chunk_id, number FROM chunk_terms WHERE chunk_id = ANY (%(chunks)s);
