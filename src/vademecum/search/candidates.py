@@ -15,6 +15,7 @@ class Candidates:
     """Chunks that may be hits, in the order of their ids; arrays of shape (chunks,)."""
 
     chunks: list[ChunkId]
+    numbers: list[int]
     documents: NDArray[np.int64]
     bm25: NDArray[np.float64]
     """As an independent BM25 would score them."""
@@ -33,26 +34,27 @@ def candidates(
     words: LexicalRanking | None, matches: Matches | None, near: Sequence[Scored] | None
 ) -> Candidates:
     """The chunks of both rankings, of which one may be None, with both scores."""
-    found = {scored.chunk_id: scored for scored in near or ()}
-    similarity = {chunk: scored.score for chunk, scored in found.items()}
+    # By number, which is quicker to look up than an id. A chunk without one is no more.
+    found = {one.number: one for one in near or () if one.number is not None}
+    outdated = near is not None and len(found) < len(near)
+    similarity = {number: one.score for number, one in found.items()}
     if words is not None:
-        found |= {scored.chunk_id: scored for scored in words.hits}
+        found |= {one.number: one for one in words.hits if one.number is not None}
         similarity = dict(words.similarities) | similarity
-    chunks = sorted(found, key=lambda chunk: chunk.bytes)
-    scored = [found[chunk] for chunk in chunks]
-    bm25 = np.zeros(len(chunks))
+    scored = sorted(found.items(), key=lambda item: item[1].chunk_id.int)
+    numbers = [number for number, _ in scored]
+    bm25 = np.zeros(len(scored))
     lexical = bm25
-    outdated = False
     if matches is not None and words is not None:
-        numbers = [-1 if one.number is None else one.number for one in scored]
         bm25 = matches.scores(numbers)
-        lexical = calibrated(matches, bm25, [words.sequences.get(chunk, b"") for chunk in chunks])
-        outdated = min(numbers, default=0) < 0 or max(numbers, default=0) >= matches.next_number
+        lexical = calibrated(matches, bm25, [words.sequences.get(one, b"") for one in numbers])
+        outdated |= max(numbers, default=-1) >= matches.next_number
     return Candidates(
-        chunks=chunks,
-        documents=np.array([one.document_id for one in scored], np.int64),
+        chunks=[one.chunk_id for _, one in scored],
+        numbers=numbers,
+        documents=np.array([one.document_id for _, one in scored], np.int64),
         bm25=bm25,
         lexical=lexical,
-        dense=np.array([similarity.get(chunk, 0.0) for chunk in chunks], np.float64),
+        dense=np.array([similarity.get(one, 0.0) for one in numbers], np.float64),
         outdated=outdated,
     )

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from vademecum.search.terms import query_terms, term_sequence
 from vademecum.store import lexical
 from vademecum.store.db import Connection
-from vademecum.types import ChunkId, CollectionId, DocumentId, Scored, SpaceId, Vector
+from vademecum.types import CollectionId, DocumentId, Scored, SpaceId, Vector
 
 K1 = 1.2
 B = 0.75
@@ -76,9 +76,10 @@ class LexicalRanking:
     """The best matches, best first, their terms in order, and how near they are to the query."""
 
     hits: Sequence[Scored]
-    sequences: Mapping[ChunkId, bytes]
-    similarities: Mapping[ChunkId, float]
-    """Cosine similarity of the best window; 0 without vectors."""
+    sequences: Mapping[int, bytes]
+    """By number."""
+    similarities: Mapping[int, float]
+    """By number: cosine similarity of the best window; 0 without vectors."""
     outdated: bool
     """Whether some of the best were written anew, or deleted, since they were looked up."""
 
@@ -98,16 +99,15 @@ async def matches(
     """All chunks that hold a word of the query, of all documents or of some; None where the
     collection knows none of its words."""
     counts = query_terms(text)
-    found = await lexical.postings(connection, collection, counts)
-    if found is None:
+    held = await lexical.postings(connection, collection, counts)
+    if held is None:
         return None
-    statistics, terms = found
+    statistics, entries = held.statistics, held.entries
     weights = [
         counts[term.term] * inverse_document_frequency(statistics.chunk_count, term.chunk_count)
-        for term in terms
+        for term in held.terms
     ]
-    entries = np.concatenate([term.entries for term in terms])
-    shares = np.repeat(weights, [len(term.entries) for term in terms])
+    shares = np.repeat(weights, held.lengths)
     if documents is not None:
         let_through = np.isin(entries["document"], np.fromiter(documents, np.int64))
         entries, shares = entries[let_through], shares[let_through]
@@ -116,7 +116,7 @@ async def matches(
         entries["number"].astype(np.int64),
         shares * saturated(entries["frequency"].astype(np.float64), length, statistics),
     )
-    known = {term.term: term.id for term in terms}
+    known = {term.term: term.id for term in held.terms}
     sequence = pairwise(known.get(term) for term in term_sequence(text))
     return Matches(
         numbers=numbers,
@@ -170,7 +170,7 @@ async def best_matches(
     score_of = dict(zip(numbers, found.bm25[places].tolist(), strict=True))
     hits = [
         Scored(
-            chunk_id=chunk.id,
+            chunk_id=chunk.chunk_id,
             document_id=chunk.document_id,
             score=score_of[chunk.number],
             number=chunk.number,
@@ -178,9 +178,9 @@ async def best_matches(
         for chunk in stored
     ]
     return LexicalRanking(
-        hits=sorted(hits, key=lambda hit: (-hit.score, hit.chunk_id.bytes))[:limit],
-        sequences={chunk.id: chunk.sequence for chunk in stored},
-        similarities={chunk.id: chunk.similarity for chunk in stored},
+        hits=sorted(hits, key=lambda hit: (-hit.score, hit.chunk_id.int))[:limit],
+        sequences={chunk.number: chunk.sequence for chunk in stored},
+        similarities={chunk.number: chunk.similarity for chunk in stored},
         outdated=len(stored) < len(numbers),
     )
 

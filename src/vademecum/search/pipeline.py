@@ -149,7 +149,7 @@ async def search(
         if not best.gone:
             break
     places = {
-        name: {scored.chunk_id: place for place, scored in enumerate(ranking, 1)}
+        name: {scored.number: place for place, scored in enumerate(ranking, 1)}
         for name, ranking in found.rankings.items()
     }
     return [_hit(hit, best.stored[hit.chunk_id], wanted, places, seen) for hit in best.hits]
@@ -347,7 +347,7 @@ def _hit(
     ranked: _Ranked,
     chunk: StoredChunk,
     wanted: Ids[str],
-    places: Mapping[str, Mapping[ChunkId, int]],
+    places: Mapping[str, Mapping[int | None, int]],
     seen: Candidates,
 ) -> Hit:
     said = {
@@ -371,7 +371,7 @@ def _hit(
         contributions=tuple(
             Contribution(
                 retriever=name,
-                rank=places.get(name, {}).get(ranked.chunk_id, 0),
+                rank=places.get(name, {}).get(seen.numbers[ranked.index], 0),
                 score=said.get(name, 0.0),
                 share=share,
             )

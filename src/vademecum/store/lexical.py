@@ -51,14 +51,12 @@ class Postings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TermPostings:
-    """A term of a collection, and all chunks that hold it."""
+class Term:
+    """A term of a collection, and how many of its chunks hold it."""
 
     id: int
     term: str
     chunk_count: int
-    entries: NDArray[np.void]
-    """Of type POSTING, shape (chunks,)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -182,39 +180,56 @@ async def _pack(connection: Connection, collection: CollectionId, first: int, af
     await connection.execute(SQL["add_segment"], values)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Held:
+    """Terms of a collection, rarest first, and all chunks that hold them."""
+
+    statistics: Statistics
+    terms: Sequence[Term]
+    entries: NDArray[np.void]
+    """Of type POSTING, shape (entries,): those of each term, one term after the other."""
+    lengths: Sequence[int]
+    """How many entries each term has."""
+
+
 async def postings(
     connection: Connection, collection: CollectionId, terms: Iterable[str]
-) -> tuple[Statistics, list[TermPostings]] | None:
-    """Those of the terms that the collection holds, rarest first; None where there is none."""
+) -> Held | None:
+    """Those of the terms that the collection holds; None where there is none."""
     cursor = connection.cursor(binary=True)
     await cursor.execute(SQL["postings"], {"collection": collection, "terms": list(terms)})
     rows = await cursor.fetchall()
     if not rows:
         return None
-    packed: dict[str, list[NDArray[np.void]]] = {}
-    about: dict[str, tuple[int, int]] = {}
+    packed: list[bytes] = []
+    known: list[Term] = []
+    lengths: list[int] = []
     for term, term_id, chunks, entries, dropped, *_ in rows:
-        found = np.frombuffer(entries, POSTING)
-        if dropped:
-            found = found[~np.isin(found["number"], np.frombuffer(dropped, NUMBER))]
-        packed.setdefault(term, []).append(found)
-        about[term] = (term_id, chunks)
+        if not known or known[-1].id != term_id:
+            known.append(Term(id=term_id, term=term, chunk_count=chunks))
+            lengths.append(0)
+        packed.append(_without(entries, dropped) if dropped else entries)
+        lengths[-1] += len(packed[-1]) // POSTING.itemsize
     chunk_count, average_length, next_number = rows[0][5:]
-    statistics = Statistics(
-        chunk_count=chunk_count, average_length=average_length, next_number=next_number
+    return Held(
+        statistics=Statistics(
+            chunk_count=chunk_count, average_length=average_length, next_number=next_number
+        ),
+        terms=known,
+        entries=np.frombuffer(b"".join(packed), POSTING),
+        lengths=lengths,
     )
-    return statistics, [
-        TermPostings(
-            id=term_id, term=term, chunk_count=chunks, entries=np.concatenate(packed[term])
-        )
-        for term, (term_id, chunks) in about.items()
-    ]
+
+
+def _without(entries: bytes, dropped: bytes) -> bytes:
+    found = np.frombuffer(entries, POSTING)
+    return found[~np.isin(found["number"], np.frombuffer(dropped, NUMBER))].tobytes()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NumberedChunk:
     number: int
-    id: ChunkId
+    chunk_id: ChunkId
     document_id: DocumentId
     sequence: bytes
     """Ids of its terms in order; empty where it was not asked for."""
@@ -241,7 +256,7 @@ async def chunks_of(
     return [
         NumberedChunk(
             number=number,
-            id=chunk,
+            chunk_id=chunk,
             document_id=document,
             sequence=sequence or b"",
             similarity=similarity or 0.0,
