@@ -82,7 +82,7 @@ async def by_id(
         await cursor.execute(
             SQL["chunks_by_id"], {"collection": collection, "chunks": list(chunks)}
         )
-        return {chunk.id: chunk async for chunk in cursor}
+        return {chunk.id: chunk for chunk in await cursor.fetchall()}
 
 
 async def draw(
