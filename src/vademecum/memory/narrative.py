@@ -46,16 +46,26 @@ _NOT_ROLE = re.compile(
     r"having|using|getting|interested|glad|new|in|at|on|from|back|away|here|a colleague|en train)\b"
 )
 _PREFERENCE = re.compile(
-    r"(?i)^(?:please,? )?(?:i (?:would |'d )?(?:prefer|like)|(?:the user )?prefers|je préfère|"
+    r"(?i)^(?:please,? )?(?:i(?: would|'d)? (?:prefer|like)|(?:the user )?prefers|je préfère|"
+    r"(?:j'aimerais|je (?:voudrais|veux)) (?:des|une|un) réponses?|"
     r"please (?:keep|use|write|answer)|keep (?:it|your)|always|s'il vous plaît)\b"
 )
-_PREFERS = re.compile(r"(?i)^(?:i prefer|i(?: would|'d) (?:prefer|like)|je préfère|prefers)\s+")
+_PREFERS = re.compile(
+    r"(?i)^(?:i prefer|i(?: would|'d)? (?:prefer|like)|je préfère|prefers|"
+    r"(?:j'aimerais|je (?:voudrais|veux)) (?:des|une|un))\s+"
+)
 _TOPIC = re.compile(
     r"(?i)\b(?:about|regarding|concerning|question on|help with|au sujet (?:de |du |des |d')|"
     r"concernant|à propos (?:de |du |des |d'))\s*(?:the |my |our |le |la |les |l')?"
     r"([a-zà-ÿ][\w' -]{2,50}?)(?=[.,;?!]| (?:and|but|because|for|in|to|that|which|when|is|et|pour)\b|$)"
 )
 _OPERATION = re.compile(r"\b[Oo]p(?:eration|ération)? ([A-Z]{4,})")
+_NOW = re.compile(r"(?i)(?:^| )(?:now|currently|again|still|actuellement|maintenant)$")
+_HABIT = re.compile(
+    r"(?i)^i (?:(?P<how>often|usually|mostly|mainly|frequently|regularly|sometimes|always) "
+    r"(?P<does>(?!ask\b|have\b|am\b)[a-z]+)|(?P<plain>use|write|read|maintain|manage|teach|review|translate|draft|"
+    r"prepare|program|supervise|train)|am (?P<is>learning|studying|training)) (?P<what>.{3,120})$"
+)
 _STATED = re.compile(r"(?i)^(?:frequently|primarily|often|usually|mostly|the user)\b")
 _DIMENSIONS = {
     "length": re.compile(
@@ -93,14 +103,32 @@ def _fact(sentence: str) -> tuple[str | None, str]:
     plain = sentence.strip().rstrip(".!?; ")
     if match := _OPERATION.search(plain):
         return "operation", f"Op {match[1]}"
+    if match := _HABIT.match(plain):
+        return "note", _habit(match)
     if (match := _ROLE.match(plain)) and not _NOT_ROLE.match(match[2]):
-        role = _ROLE_ENDS.sub("", _AND_WORK.sub(r"\1 ", match[2]))
+        role = _NOW.sub("", _ROLE_ENDS.sub("", _AND_WORK.sub(r"\1 ", match[2])))
         return "role", f"{match[1] or _article(role)}{role}".strip()
     if _PREFERENCE.match(plain) and len(plain) < 160:
         return "preference", _PREFERS.sub("", plain)
     if _STATED.match(plain):
         return "note", plain
     return None, ""
+
+
+def _habit(said: re.Match[str]) -> str:
+    """What the user says to do, said of the user: `I often write memos` is `Often writes memos`."""
+    if said["is"]:
+        return f"is {said['is']} {said['what']}"
+    does = _of_a_third(said["does"] or said["plain"])
+    what = re.sub(r"(?i)\b(?:my|our)\b", "their", said["what"])
+    return " ".join(filter(None, ((said["how"] or "").lower(), does, what)))
+
+
+def _of_a_third(verb: str) -> str:
+    """`write` as in `writes`."""
+    if re.search(r"(?:s|sh|ch|x|z|o)$", verb):
+        return f"{verb}es"
+    return f"{verb[:-1]}ies" if re.search(r"[^aeiou]y$", verb) else f"{verb}s"
 
 
 def _article(noun: str) -> str:
