@@ -19,8 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vademecum.inference.graph import build_graph, start_session
-from vademecum.inference.local import LocalEmbedder, LocalTokenizer, physical_cores
+from vademecum.inference.local import LocalEmbedder, physical_cores
 from vademecum.inference.weights import find_weights, read_weights
+from vademecum.inference.wordpiece import LocalTokenizer
 
 QUERIES = [
     "how does a for loop decide when to stop",

@@ -16,7 +16,6 @@ import asyncio
 import hashlib
 import json
 import re
-import resource
 import statistics
 import sys
 import tempfile
@@ -29,10 +28,11 @@ from typing import Any
 
 from engines import corpus
 from engines.memory import megabytes, own_peak, processors, server_now
+from engines.processor import own_seconds, server_seconds
 from scratch import scratch_app
 from vademecum.app import App
 from vademecum.inference.embedder import Embedder
-from vademecum.ingest import process
+from vademecum.ingest.prepare import prepare
 from vademecum.ingest.report import IngestReport, Listener
 from vademecum.profiles.profile import load_profile
 from vademecum.store import documents
@@ -53,7 +53,7 @@ _SENTENCE = re.compile(r"(?<=[a-z] )[a-z]+(?: [a-z]+){4,10}(?= [a-z])")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stages:
-    """Where the seconds of a run went: one after the other."""
+    """Where the seconds of a run went; one after the other."""
 
     reading: float
     """Files found, hashed, read and stored."""
@@ -63,7 +63,9 @@ class Stages:
     """The vector index built, and what else follows the last document."""
     total: float
     cpu: float
-    """Processor seconds of this process; the server's are not in it."""
+    """Processor seconds of this process and the readers it started."""
+    server_cpu: float | None
+    """Processor seconds of the server; None where it is on another machine."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,6 +143,7 @@ async def run(folder: Path, files: Sequence[Path], server: str | None) -> dict[s
             "working_seconds": stages.working,
             "finishing_seconds": stages.finishing,
             "cpu_seconds": stages.cpu,
+            "server_cpu_seconds": stages.server_cpu,
             "tokens_per_second": bare.tokens / stages.total,
             "peak_bytes": own_peak(),
             "server_bytes": memory,
@@ -182,9 +185,12 @@ async def index(app: App, folder: Path) -> tuple[IngestReport, Stages]:
         worked=lambda progress: mark("worked"),
         notice=lambda text: print(text, file=sys.stderr),
     )
-    cpu, started = _cpu_seconds(), time.perf_counter()
+    server = await server_seconds(app.database.conninfo)
+    cpu, started = own_seconds(), time.perf_counter()
     indexed = await app.ingest.bulk_index(folder, collection=COLLECTION, listener=listener)
-    ended = time.perf_counter()
+    ended, cpu = time.perf_counter(), own_seconds() - cpu
+    if server is not None:
+        server = (await server_seconds(app.database.conninfo) or 0.0) - server
     for failure in indexed.failed:
         print(f"not indexed: {failure.path}: {failure.error}", file=sys.stderr)
     if not indexed.embedded:
@@ -194,7 +200,8 @@ async def index(app: App, folder: Path) -> tuple[IngestReport, Stages]:
         working=marks["worked"] - marks["read"],
         finishing=ended - marks["worked"],
         total=ended - started,
-        cpu=_cpu_seconds() - cpu,
+        cpu=cpu,
+        server_cpu=server,
     )
 
 
@@ -210,7 +217,7 @@ async def stored_documents(app: App) -> list[StoredDocument]:
 async def embed_alone(stored: Sequence[StoredDocument], embedder: Embedder) -> Bare:
     """What a worker gives the embedder, given to it with nothing else going on."""
     prepared = [
-        process.prepare(
+        prepare(
             document,
             profile=load_profile(document.profile),
             tokenizer=embedder.tokenizer,
@@ -230,10 +237,10 @@ async def embed_alone(stored: Sequence[StoredDocument], embedder: Embedder) -> B
         )
         for start in range(0, len(prepared), BATCH_JOBS)
     ]
-    cpu, started = _cpu_seconds(), time.perf_counter()
+    cpu, started = own_seconds(), time.perf_counter()
     for batch in batches:
         await embedder.embed(batch)
-    seconds, cpu = time.perf_counter() - started, _cpu_seconds() - cpu
+    seconds, cpu = time.perf_counter() - started, own_seconds() - cpu
     return Bare(
         windows=sum(map(len, batches)),
         tokens=sum(sum(embedder.tokenizer.counts(batch)) for batch in batches),
@@ -302,7 +309,7 @@ def report(result: dict[str, Any]) -> None:
     )
     print(
         f"\nindexed      {indexed['seconds']:8.2f} s  {indexed['tokens_per_second']:9.0f} tokens/s"
-        f"  ({indexed['cpu_seconds']:.1f} s of processor time)"
+        f"  ({indexed['cpu_seconds']:.1f} s of processor time{_of_server(indexed)})"
     )
     for name in ("reading", "working", "finishing"):
         print(f"  {name:10} {indexed[f'{name}_seconds']:8.2f} s")
@@ -334,6 +341,11 @@ def report(result: dict[str, Any]) -> None:
     )
 
 
+def _of_server(indexed: dict[str, Any]) -> str:
+    server = indexed["server_cpu_seconds"]
+    return "" if server is None else f", {server:.1f} s of the server"
+
+
 def _unchanged_verdict(result: dict[str, Any]) -> str:
     if result["bytes"] < ENOUGH_BYTES:
         return "too few files to judge"
@@ -342,11 +354,6 @@ def _unchanged_verdict(result: dict[str, Any]) -> str:
 
 def _verdict(value: float, bar: float) -> str:
     return f"bar {bar:g}: {'held' if value >= bar else 'MISSED'}"
-
-
-def _cpu_seconds() -> float:
-    usage = resource.getrusage(resource.RUSAGE_SELF)
-    return usage.ru_utime + usage.ru_stime
 
 
 if __name__ == "__main__":

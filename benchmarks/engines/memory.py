@@ -31,6 +31,15 @@ async def server_now(conninfo: str) -> int | None:
 
     A page that several of them use counts once, so shared buffers do, as far as they were touched.
     """
+    server = await server_process(conninfo)
+    try:
+        return None if server is None else sum(map(_proportional, (server, *children(server))))
+    except (OSError, ValueError):
+        return None
+
+
+async def server_process(conninfo: str) -> int | None:
+    """The server's first process; None where it is not on this machine, or cannot be seen."""
     connection = await psycopg.AsyncConnection.connect(conninfo, autocommit=True)
     async with connection:
         row = await (
@@ -38,16 +47,14 @@ async def server_now(conninfo: str) -> int | None:
         ).fetchone()
         assert row is not None
         address, backend = row
-        if address is not None:
-            return None
         try:
-            server = _parent(Path(f"/proc/{backend}"))
-            return _proportional(server) + sum(map(_proportional, _children(server)))
+            return _parent(Path(f"/proc/{backend}")) if address is None else None
         except (OSError, ValueError):
             return None
 
 
-def _children(parent: int) -> Iterator[int]:
+def children(parent: int) -> Iterator[int]:
+    """The processes that it started and that have not ended."""
     for folder in Path("/proc").iterdir():
         if folder.name.isdecimal():
             try:

@@ -7,9 +7,9 @@ from collections.abc import Awaitable, Callable
 
 from vademecum.embedders import Embedders
 from vademecum.errors import VadeError
-from vademecum.ingest import process
 from vademecum.ingest.cost import check_cost
 from vademecum.ingest.knowledge_base import KnowledgeBases
+from vademecum.ingest.prepare import recipe
 from vademecum.ingest.report import QUIET, Listener, Progress
 from vademecum.models import Models
 from vademecum.profiles.profile import load_profile
@@ -54,7 +54,7 @@ class Queue:
     def recipe(self, target: Collection, listener: Listener) -> str:
         """What chunks of the collection are made by now."""
         embedder = self.worker(None, listener).embedder(target.next_embedder or target.embedder)
-        return process.recipe(load_profile(target.profile, target.declaration), embedder)
+        return recipe(load_profile(target.profile, target.declaration), embedder)
 
     async def drain(
         self, target: Collection | None, listener: Listener, *, limit: int | None = None

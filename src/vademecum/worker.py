@@ -26,7 +26,8 @@ from vademecum.inference.language.model import LanguageModel
 from vademecum.inference.words import WordTokenizer
 from vademecum.ingest import process
 from vademecum.ingest.beside import beside
-from vademecum.ingest.process import Beside, Prepared, Swapped
+from vademecum.ingest.prepare import Prepared, card_of, prepare, recipe
+from vademecum.ingest.process import Beside, Swapped
 from vademecum.ingest.report import Progress
 from vademecum.ingest.written_summary import writer_of, written_summary
 from vademecum.profiles.profile import Profile, load_profile
@@ -41,7 +42,7 @@ from vademecum.types import CollectionId, DocumentId, EmbeddingSpace, SpaceId, V
 BATCH_JOBS = 16
 """Documents taken up together: few enough that the stages overlap in a small folder too."""
 
-BULK_JOBS = 200
+BULK_JOBS = 32
 """With so many jobs waiting, the vector index is better built once, after them."""
 
 
@@ -219,7 +220,7 @@ class Worker:
         first = group[0][1]
         profile = load_profile(first.profile, first.declaration)
         embedder = self.embedder(first.embedder)
-        batch = _Batch(embedder=embedder, profile=profile, recipe=process.recipe(profile, embedder))
+        batch = _Batch(embedder=embedder, profile=profile, recipe=recipe(profile, embedder))
         if first.serving_embedder != first.embedder:
             batch.serving = first.serving_embedder
         cards = await asyncio.gather(*(self._card(document, profile) for _, document in group))
@@ -245,7 +246,7 @@ class Worker:
         """With the summary of the writer, who writes about the same content once; None without."""
         if self._writer is None or not profile.summaries:
             return None
-        card = await asyncio.to_thread(process.card_of, document, profile)
+        card = await asyncio.to_thread(card_of, document, profile)
         by = writer_of(self._writer)
         written = await self._database.retry(partial(self._written, document.id, by))
         try:
@@ -449,7 +450,7 @@ def _split(
     card: DocumentCard | None,
     present: Tokenizer | None,
 ) -> Prepared:
-    return process.prepare(
+    return prepare(
         document,
         profile=profile,
         tokenizer=embedder.tokenizer if embedder else WordTokenizer(),

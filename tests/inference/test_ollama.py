@@ -12,8 +12,8 @@ from ollama_server import DIGEST, OllamaServer
 from vademecum.app import App
 from vademecum.errors import BadInput, EmbedderUnreachable, ModelUnavailable
 from vademecum.inference.bound import ByteTokenizer
-from vademecum.inference.local import LocalTokenizer
 from vademecum.inference.ollama import OllamaEmbedder
+from vademecum.inference.wordpiece import LocalTokenizer
 from vademecum.settings import Settings
 from vademecum.types import Query
 

@@ -12,7 +12,7 @@ import pytest
 from fakes import FakeEmbedder
 from vademecum.app import App
 from vademecum.errors import BadInput, UnreadableSource
-from vademecum.ingest import process
+from vademecum.ingest import prepare
 from vademecum.ingest.pipeline import Failure
 from vademecum.ingest.report import IngestReport, Listener
 from vademecum.settings import Settings
@@ -330,7 +330,7 @@ async def test_another_splitter_makes_the_chunks_again_and_keeps_equal_vectors(
     folder = write(PAGES)
     await fake_app.ingest.bulk_index(folder)
     embedder.embedded.clear()
-    monkeypatch.setattr(process, "SPLITTER_VERSION", process.SPLITTER_VERSION + 1)
+    monkeypatch.setattr(prepare, "SPLITTER_VERSION", prepare.SPLITTER_VERSION + 1)
 
     report = await fake_app.ingest.bulk_index(folder)
 

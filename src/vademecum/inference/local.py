@@ -9,7 +9,7 @@ texts beside it, and from 30 tokens on a batch is hardly faster.
 import asyncio
 import os
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from pathlib import Path
@@ -21,39 +21,17 @@ from numpy.typing import NDArray
 from vademecum.errors import BadInput
 from vademecum.inference.embedder import EmbeddingSpace
 from vademecum.inference.graph import DIGEST, DIMENSIONS, POSITIONS, open_session
-from vademecum.inference.weights import MODEL, WeightFiles, find_weights, read_vocabulary
-from vademecum.inference.words import encodable
+from vademecum.inference.weights import MODEL, find_weights
+from vademecum.inference.wordpiece import LocalTokenizer
 from vademecum.types import Vector
 
 if TYPE_CHECKING:
     import onnxruntime
-    import tokenizers
 
 SPACE = EmbeddingSpace(model=f"local:{MODEL}", dimensions=DIMENSIONS, digest=DIGEST)
 START, END = 101, 102
 """Ids of the special tokens that stand around each text."""
 MAX_TOKENS = POSITIONS - 2
-
-
-class LocalTokenizer:
-    """WordPiece as the model was trained with; text is never read as a special token."""
-
-    def __init__(self, files: WeightFiles) -> None:
-        self._tokenizer = _wordpiece(read_vocabulary(files))
-
-    def offsets(self, text: str) -> list[tuple[int, int]]:
-        encoding = self._tokenizer.encode(encodable(text), add_special_tokens=False)
-        return list(encoding.offsets)
-
-    def counts(self, texts: Sequence[str]) -> list[int]:
-        return [len(ids) for ids in self.ids(texts)]
-
-    def ids(self, texts: Sequence[str]) -> list[list[int]]:
-        """Token ids of each text, no special tokens."""
-        encodings = self._tokenizer.encode_batch_fast(
-            [encodable(text) for text in texts], add_special_tokens=False
-        )
-        return [encoding.ids for encoding in encodings]
 
 
 class LocalEmbedder:
@@ -96,19 +74,13 @@ class LocalEmbedder:
             return vectors
         run = asyncio.get_running_loop().run_in_executor
         token_ids = await run(self._pool, self._checked_ids, texts)
-        # Longest first and dealt out in turn: all threads end at about the same time.
-        order = sorted(range(len(texts)), key=lambda index: -len(token_ids[index]))
+        # Longest first, and each thread takes the next one: all end at about the same time,
+        # however busy their cores are with something else.
+        order = iter(sorted(range(len(texts)), key=lambda index: -len(token_ids[index])))
         stop = threading.Event()
         shares = [
-            run(
-                self._pool,
-                self._embed_share,
-                token_ids,
-                order[first :: self._threads],
-                vectors,
-                stop,
-            )
-            for first in range(min(self._threads, len(order)))
+            run(self._pool, self._embed_some, token_ids, order, vectors, stop)
+            for _ in range(min(self._threads, len(texts)))
         ]
         try:
             await asyncio.gather(*shares)
@@ -143,15 +115,15 @@ class LocalEmbedder:
                 )
         return token_ids
 
-    def _embed_share(
+    def _embed_some(
         self,
         token_ids: list[list[int]],
-        share: list[int],
+        order: Iterator[int],
         vectors: NDArray[np.float32],
         stop: threading.Event,
     ) -> None:
         session = self._session()
-        for index in share:
+        for index in order:
             if stop.is_set():
                 return
             vectors[index] = _run(session, token_ids[index])
@@ -188,12 +160,3 @@ def _run(session: "onnxruntime.InferenceSession", ids: list[int]) -> Vector:
     [vectors] = session.run(None, {"ids": np.array([[START, *ids, END]], np.int64)})
     vector: Vector = vectors[0]
     return vector
-
-
-def _wordpiece(vocabulary: dict[str, int]) -> "tokenizers.Tokenizer":
-    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
-
-    tokenizer = Tokenizer(models.WordPiece(vocabulary, unk_token="[UNK]"))  # noqa: S106
-    tokenizer.normalizer = normalizers.BertNormalizer(lowercase=True)
-    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    return tokenizer

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from vademecum.errors import BadInput, EmbedderUnreachable, ModelUnavailable
 from vademecum.inference.bound import ByteTokenizer
 from vademecum.inference.embedder import EmbeddingSpace, Tokenizer
-from vademecum.inference.local import LocalTokenizer
 from vademecum.inference.prefixes import family
 from vademecum.inference.weights import find_weights
+from vademecum.inference.wordpiece import LocalTokenizer
 from vademecum.types import Vector
 
 BERT_UNCASED = {"nomic-embed-text", "all-minilm", "mxbai-embed-large", "snowflake-arctic-embed"}

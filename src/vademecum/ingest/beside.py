@@ -12,7 +12,8 @@ from functools import partial
 from vademecum.errors import CostCapReached, VadeError
 from vademecum.inference.embedder import Embedder
 from vademecum.ingest import process
-from vademecum.ingest.process import Beside, Prepared
+from vademecum.ingest.prepare import Prepared, header, windows_of
+from vademecum.ingest.process import Beside
 from vademecum.profiles.profile import Profile
 from vademecum.store import embeddings
 from vademecum.store.db import Database
@@ -66,8 +67,8 @@ def _windowed(prepared: Prepared, embedder: Embedder, profile: Profile) -> Prepa
     chunks = tuple(
         replace(
             chunk,
-            windows=process.windows_of(
-                process.header(document, chunk.chunk, chunk.fields, profile),
+            windows=windows_of(
+                header(document, chunk.chunk, chunk.fields, profile),
                 chunk.chunk.text,
                 tokenizer=embedder.tokenizer,
                 limit=embedder.max_tokens,

@@ -2,7 +2,7 @@
 
     folder --scan--> files --hash--> changed ones --read--> Document --upsert--> job
 
-What is stored is searchable once a worker has done the job; see `ingest.process`.
+What is stored is searchable once a worker has done the job; see `worker`.
 """
 
 import asyncio

@@ -8,8 +8,9 @@ Japanese and Korean characters give their pairs, since nothing separates words t
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
+from itertools import chain
 
 import Stemmer
 
@@ -35,7 +36,8 @@ STOP_WORDS = frozenset(
 
 def terms(text: str) -> list[str]:
     """The index terms of a text, in order, with repetitions."""
-    return list(_terms(unicodedata.normalize("NFKC", text)))
+    words = _COMPOUND.findall(unicodedata.normalize("NFKC", text))
+    return list(chain.from_iterable(map(_terms_of, words)))
 
 
 def query_terms(text: str) -> Counter[str]:
@@ -46,36 +48,38 @@ def query_terms(text: str) -> Counter[str]:
 
 def term_sequence(text: str) -> list[str]:
     """The terms of a text in order, stop words left out: what stands beside what."""
-    return [term for term in terms(text) if term not in STOP_WORDS]
+    return sequence(terms(text))
 
 
-def frequencies(fields: Iterable[tuple[str, int]]) -> Mapping[str, int]:
-    """Term frequencies over texts with weights: as if each text stood there so many times.
+def sequence(found: Iterable[str]) -> list[str]:
+    """Those of the terms, in order, that are no stop words."""
+    return [term for term in found if term not in STOP_WORDS]
+
+
+def frequencies(fields: Iterable[tuple[Sequence[str], int]]) -> Mapping[str, int]:
+    """Term frequencies over the terms of fields with weights: as if each stood there so many times.
 
     A simple form of BM25F (Robertson, Zaragoza & Taylor 2004): weights go into the frequency,
     before it saturates.
     """
     counts: Counter[str] = Counter()
-    for text, weight in fields:
-        for term in terms(text):
-            counts[term] += weight
+    for found, weight in fields:
+        for _ in range(weight):
+            counts.update(found)
     return counts
 
 
-def _terms(text: str) -> Iterator[str]:
-    for match in _COMPOUND.finditer(text):
-        word = match.group()
-        if word.isascii() and word.isalpha() and (word.islower() or word[1:].islower()):
-            yield _stem(word.lower())
-        elif len(word) <= MAX_TERM:
-            yield from _parts_of(word)
-        else:
-            yield from _compound(word)
+def _terms_of(word: str) -> tuple[str, ...]:
+    return _remembered(word) if len(word) <= MAX_TERM else _made(word)
 
 
-@lru_cache(maxsize=100_000)
-def _parts_of(word: str) -> tuple[str, ...]:
+def _made(word: str) -> tuple[str, ...]:
+    if word.isascii() and word.isalpha() and (word.islower() or word[1:].islower()):
+        return (_stem(word.lower()),)
     return tuple(_compound(word))
+
+
+_remembered = lru_cache(maxsize=200_000)(_made)
 
 
 def _compound(word: str) -> Iterator[str]:
@@ -101,6 +105,5 @@ def _pairs(run: str) -> Iterator[str]:
 _stemmer = Stemmer.Stemmer("english", 0)
 
 
-@lru_cache(maxsize=200_000)
 def _stem(word: str) -> str:
     return str(_stemmer.stemWord(word))

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection as Ids
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from uuid import UUID
 
 from psycopg.rows import class_row
@@ -63,12 +63,62 @@ async def delete(connection: Connection, chunks: Ids[ChunkId]) -> None:
     await connection.execute(SQL["delete_chunks"], {"chunks": list(chunks)})
 
 
-async def upsert(connection: Connection, rows: Sequence[tuple[Chunk, ChunkFields]]) -> None:
+async def insert(connection: Connection, rows: Sequence[tuple[Chunk, ChunkFields]]) -> None:
+    """Chunks that are new."""
+    async with connection.cursor() as cursor, cursor.copy(SQL["copy_chunks"]) as copy:
+        copy.set_types(_COPIED)
+        for chunk, fields in rows:
+            await copy.write_row(
+                (
+                    chunk.id,
+                    fields.document_id,
+                    fields.collection_id,
+                    chunk.ordinal,
+                    fields.total_chunks,
+                    chunk.text,
+                    fields.title,
+                    list(chunk.heading_path),
+                    chunk.section_id,
+                    chunk.parent_id,
+                    chunk.previous_id,
+                    chunk.next_id,
+                    chunk.content_hash,
+                    fields.source_hash,
+                    fields.topic,
+                    fields.keywords,
+                    chunk.token_count,
+                    chunk.word_count,
+                    chunk.char_count,
+                )
+            )
+
+
+_COPIED = [
+    *("uuid", "int4", "int4", "int4", "int4", "text", "text", "text[]", "text"),
+    *("uuid", "uuid", "uuid", "text", "text", "text", "text[]", "int4", "int4", "int4"),
+]
+
+
+async def update(connection: Connection, rows: Sequence[tuple[Chunk, ChunkFields]]) -> None:
+    """Chunks whose text is as before keep their row, and with it their vectors."""
     async with connection.cursor() as cursor:
         await cursor.executemany(
-            SQL["upsert_chunk"],
+            SQL["update_chunk"],
             [
-                asdict(chunk) | asdict(fields) | {"heading_path": list(chunk.heading_path)}
+                {
+                    "id": chunk.id,
+                    "ordinal": chunk.ordinal,
+                    "total_chunks": fields.total_chunks,
+                    "title": fields.title,
+                    "heading_path": list(chunk.heading_path),
+                    "section_id": chunk.section_id,
+                    "previous_id": chunk.previous_id,
+                    "next_id": chunk.next_id,
+                    "source_hash": fields.source_hash,
+                    "topic": fields.topic,
+                    "keywords": fields.keywords,
+                    "token_count": chunk.token_count,
+                }
                 for chunk, fields in rows
             ],
         )

@@ -11,11 +11,12 @@ from collections.abc import Collection as Ids
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from pgvector import HalfVector
-from psycopg import sql
+from psycopg import adapters, sql
 
 from vademecum.store import embeddings
 from vademecum.store.db import Connection
@@ -106,9 +107,12 @@ async def insert(
     assert numbered is not None
     first = int(numbered[0])
     async with connection.cursor() as cursor, cursor.copy(SQL["copy_chunk_terms"]) as copy:
-        copy.set_types(["uuid", "int4", "int4", "int4", "int4", "int4[]", "int2[]", "bytea"])
+        # Arrays are made here as the server reads them: element by element that takes long.
+        copy.set_types(["uuid", "int4", "int4", "int4", "int4", "bytea", "bytea", "bytea"])
         for number, row in enumerate(rows, first):
-            pairs = sorted((ids[term], count) for term, count in row.frequencies.items())
+            found = np.array([ids[term] for term in row.frequencies], np.int32)
+            counts = np.array(list(row.frequencies.values()), np.int64)
+            order = np.argsort(found)
             await copy.write_row(
                 (
                     row.chunk_id,
@@ -116,12 +120,23 @@ async def insert(
                     collection,
                     number,
                     row.length,
-                    [term for term, _ in pairs],
-                    [min(count, MOST) for _, count in pairs],
+                    _array(found[order], "int4"),
+                    _array(np.minimum(counts[order], MOST), "int2"),
                     np.array([ids[term] for term in row.sequence], dtype="<i4").tobytes(),
                 )
             )
     await _pack(connection, collection, first, first + len(rows))
+
+
+def _array(numbers: NDArray[np.integer[Any]], kind: Literal["int4", "int2"]) -> bytes:
+    """An array of PostgreSQL in its binary form: dimensions, whether any is null, type, length,
+    first index, and before each number its size."""
+    size = {"int4": 4, "int2": 2}[kind]
+    oid = adapters.types[kind].oid
+    head = [1, 0, oid, len(numbers), 1] if len(numbers) else [0, 0, oid]
+    entries = np.empty(len(numbers), [("size", ">i4"), ("number", f">i{size}")])
+    entries["size"], entries["number"] = size, numbers
+    return np.array(head, ">i4").tobytes() + entries.tobytes()
 
 
 async def delete(connection: Connection, chunks: Ids[ChunkId]) -> None:

@@ -4,23 +4,20 @@ SELECT id, document_id FROM document_chunks WHERE document_id = ANY (%(documents
 -- name: delete_chunks
 DELETE FROM document_chunks WHERE id = ANY (%(chunks)b);
 
--- name: upsert_chunk
--- A chunk whose text is as before keeps its row, and with it its vectors.
-INSERT INTO document_chunks (id, document_id, collection_id, chunk_index, total_chunks, content,
-                             title, heading_path, section_id, parent_id, previous_id, next_id,
-                             content_hash, source_hash, topic, keywords,
-                             token_count, word_count, char_count)
-VALUES (%(id)s, %(document_id)s, %(collection_id)s, %(ordinal)s, %(total_chunks)s, %(text)s,
-        %(title)s, %(heading_path)s, %(section_id)s, %(parent_id)s, %(previous_id)s, %(next_id)s,
-        %(content_hash)s, %(source_hash)s, %(topic)s, %(keywords)s,
-        %(token_count)s, %(word_count)s, %(char_count)s)
-ON CONFLICT (id) DO UPDATE
-   SET chunk_index = excluded.chunk_index, total_chunks = excluded.total_chunks,
-       title = excluded.title, heading_path = excluded.heading_path,
-       section_id = excluded.section_id, previous_id = excluded.previous_id,
-       next_id = excluded.next_id, source_hash = excluded.source_hash, topic = excluded.topic,
-       keywords = excluded.keywords, token_count = excluded.token_count,
-       version = document_chunks.version + 1, updated_at = now();
+-- name: copy_chunks
+COPY document_chunks (id, document_id, collection_id, chunk_index, total_chunks, content, title,
+                      heading_path, section_id, parent_id, previous_id, next_id, content_hash,
+                      source_hash, topic, keywords, token_count, word_count, char_count)
+FROM STDIN (FORMAT BINARY);
+
+-- name: update_chunk
+UPDATE document_chunks
+   SET chunk_index = %(ordinal)s, total_chunks = %(total_chunks)s, title = %(title)s,
+       heading_path = %(heading_path)s, section_id = %(section_id)s,
+       previous_id = %(previous_id)s, next_id = %(next_id)s, source_hash = %(source_hash)s,
+       topic = %(topic)s, keywords = %(keywords)s, token_count = %(token_count)s,
+       version = version + 1, updated_at = now()
+ WHERE id = %(id)s;
 
 -- name: chunks_by_id
 -- Chunks with what a reader is shown of their documents.

@@ -1,0 +1,81 @@
+"""The tokenizer of the local model, with the words it has met remembered.
+
+A text is tokenised several times on its way into an index: to find where it may be cut, to see
+that its pieces fit, to embed them. What stands between two spaces is tokenised on its own whatever
+is around it, and texts mostly repeat what they and others have said before.
+"""
+
+import re
+from collections.abc import Sequence
+from itertools import chain
+from typing import TYPE_CHECKING, NamedTuple
+
+from vademecum.inference.weights import WeightFiles, read_vocabulary
+from vademecum.inference.words import encodable
+
+if TYPE_CHECKING:
+    import tokenizers
+
+REMEMBERED = 200_000
+"""Tokens of the words that are remembered, about 30 MB; with more it begins anew."""
+
+# The model drops other control characters, and joins what stands on both sides of them.
+_WORD = re.compile(r"[^ \t\n\r]+")
+
+
+class _Tokens(NamedTuple):
+    """Of one word: ids, and the start and end of each in it."""
+
+    ids: list[int]
+    offsets: list[tuple[int, int]]
+
+
+class LocalTokenizer:
+    """WordPiece as the model was trained with; text is never read as a special token."""
+
+    def __init__(self, files: WeightFiles) -> None:
+        self._tokenizer = _wordpiece(read_vocabulary(files))
+        self._known: dict[str, _Tokens] = {}
+        self._remembered = 0
+
+    def offsets(self, text: str) -> list[tuple[int, int]]:
+        text = encodable(text)
+        known = self._learned([_WORD.findall(text)])
+        return [
+            (at + start, at + end)
+            for word in _WORD.finditer(text)
+            for at in (word.start(),)
+            for start, end in known[word.group()].offsets
+        ]
+
+    def counts(self, texts: Sequence[str]) -> list[int]:
+        return [len(ids) for ids in self.ids(texts)]
+
+    def ids(self, texts: Sequence[str]) -> list[list[int]]:
+        """Token ids of each text, no special tokens."""
+        words = [_WORD.findall(encodable(text)) for text in texts]
+        known = self._learned(words)
+        return [list(chain.from_iterable([known[w].ids for w in each])) for each in words]
+
+    def _learned(self, texts: Sequence[Sequence[str]]) -> dict[str, _Tokens]:
+        """The tokens of all these words, among others."""
+        known = self._known
+        if new := list(set(chain.from_iterable(texts)).difference(known)):
+            for word, tokens in zip(
+                new, self._tokenizer.encode_batch(new, add_special_tokens=False), strict=True
+            ):
+                known[word] = _Tokens(tokens.ids, tokens.offsets)
+                self._remembered += len(tokens)
+            if self._remembered > REMEMBERED:
+                # Another thread may still read the old one.
+                self._known, self._remembered = {}, 0
+        return known
+
+
+def _wordpiece(vocabulary: dict[str, int]) -> "tokenizers.Tokenizer":
+    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
+
+    tokenizer = Tokenizer(models.WordPiece(vocabulary, unk_token="[UNK]"))  # noqa: S106
+    tokenizer.normalizer = normalizers.BertNormalizer(lowercase=True)
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    return tokenizer
