@@ -24,6 +24,7 @@
     │   └── NotCacheable
     ├── ModelUnavailable      no embedder on this machine       exit 1
     │   ├── EmbedderUnreachable   its server is away
+    │   ├── NoVectors         indexed without one               exit 2
     │   └── CostCapReached    a run would cost more than it may
     ├── LanguageModelFailed   it said nothing to use        exit 1
     │   ├── LanguageModelUnreachable  away, or too slow
@@ -252,6 +253,20 @@ class EmbedderUnreachable(ModelUnavailable):
     """The server of the embedding model does not answer."""
 
     hint = "Start it (`ollama serve`), or say where it is by VADE_OLLAMA_URL."
+
+
+class NoVectors(ModelUnavailable):
+    """The collection was indexed without an embedder."""
+
+    exit_code = 2
+
+    def __init__(self, collection: str) -> None:
+        self.collection = collection
+        super().__init__(
+            f"{collection} has no vectors",
+            hint=f"`vade reindex -c {collection} --embedder local:all-MiniLM-L6-v2` makes them; "
+            "`--mode lexical` searches without.",
+        )
 
 
 class CostCapReached(ModelUnavailable):

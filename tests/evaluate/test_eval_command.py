@@ -166,12 +166,12 @@ async def test_without_embeddings_only_lexical_search_is_measured(app: App, writ
     evaluation = await app.evaluation.evaluate(questions, collection="words")
 
     assert [result.mode for result in evaluation.modes] == ["lexical"]
-    assert evaluation.notices == ["words has no embeddings: only lexical search was measured"]
+    assert evaluation.notices == ["words has no vectors: only lexical search was measured"]
     assert not (
         await app.evaluation.evaluate(questions, collection="words", mode="lexical")
     ).notices
     for mode in ("dense", "hybrid"):
-        with pytest.raises(ModelUnavailable, match="has no embeddings"):
+        with pytest.raises(ModelUnavailable, match="has no vectors"):
             await app.evaluation.evaluate(questions, collection="words", mode=mode)
 
 

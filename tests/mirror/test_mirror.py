@@ -14,7 +14,13 @@ from qdrant_client import models
 from fakes import DIMENSIONS, FakeEmbedder
 from qdrant_server import KEY, QdrantServer
 from vademecum.app import App
-from vademecum.errors import BadInput, BadSetting, MissingExtra, VectorStoreUnavailable
+from vademecum.errors import (
+    BadInput,
+    BadSetting,
+    MissingExtra,
+    NoVectors,
+    VectorStoreUnavailable,
+)
 from vademecum.evaluate.gold import Expectation, Question
 from vademecum.settings import Settings
 from vademecum.types import Query
@@ -410,7 +416,7 @@ async def test_what_is_missing_is_said(settings: Settings, app: App, write: Writ
             await elsewhere.mirrors.promote("docs", "qdrant")
     async with opened(replace(settings, embedder="none")) as words_only:
         await words_only.ingest.bulk_index(write(PAGES), collection="words")
-        with pytest.raises(BadInput, match="has no vectors"):
+        with pytest.raises(NoVectors, match="has no vectors"):
             await words_only.mirrors.promote("words", "qdrant")
 
 

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 
-from vademecum.errors import BadInput, ModelUnavailable
+from vademecum.errors import BadInput, ModelUnavailable, NoVectors
 from vademecum.evaluate import capture, pipeline, propose
 from vademecum.evaluate.capture import Captured
 from vademecum.evaluate.gold import Question
@@ -65,10 +65,7 @@ class EvaluationCalls:
         notices: list[str] = []
         try:
             if not self._embedder(target):
-                raise ModelUnavailable(
-                    f"{collection} has no embeddings",
-                    hint="Search it with `--mode lexical`, or index it with an embedder.",
-                )
+                raise NoVectors(collection)
         except ModelUnavailable as error:
             if mode not in (None, "lexical"):
                 raise
@@ -105,10 +102,7 @@ class EvaluationCalls:
         target = await self._collection(collection)
         embedder = self._embedder(target)
         if embedder is None:
-            raise ModelUnavailable(
-                f"{collection} has no embeddings, and other words are found by them",
-                hint="Index it with an embedder, or write the questions yourself.",
-            )
+            raise NoVectors(collection)  # other words are found by them
         async with self._database.connection() as connection:
             drawn = await chunks.draw(connection, target.id, seed=seed, limit=propose.DRAWN)
         return await propose.propose(drawn, embedder, count=count)

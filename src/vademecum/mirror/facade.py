@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from vademecum.access import require
-from vademecum.errors import BadInput, BadSetting, ModelUnavailable, VadeError
+from vademecum.errors import BadInput, BadSetting, ModelUnavailable, NoVectors, VadeError
 from vademecum.evaluate.gold import Question
 from vademecum.inference.embedder import Embedder
 from vademecum.mirror.promote import LEAST_RECALL, Promotion, Shadow, ndcg, shadow
@@ -308,9 +308,7 @@ class MirrorCalls:
         require("admin", name)
         target = await self._collection(name)
         if target.space_id is None:
-            raise BadInput(
-                f"{name} has no vectors", hint="Index it with an embedder: `vade bulk-index DIR`."
-            )
+            raise NoVectors(name)
         if store == "pgvector":
             async with self._database.connection() as connection:
                 await mirrors.serve_from_postgresql(connection, target.id, target.space_id)

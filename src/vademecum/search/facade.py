@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 
 from vademecum.access import may_spend
-from vademecum.errors import ModelUnavailable
+from vademecum.errors import ModelUnavailable, NoVectors
 from vademecum.inference.embedder import Embedder
 from vademecum.inference.reranker import Reranker
 from vademecum.search import pipeline
@@ -94,10 +94,7 @@ class Searcher:
                     raise
                 notices.append(f"{error}: lexical search only")
             if embedder is None and query.mode == "dense":
-                raise ModelUnavailable(
-                    f"{query.collection} has no vectors",
-                    hint="Search it with `--mode lexical`, or index it with an embedder.",
-                )
+                raise NoVectors(query.collection)
         index = await self._index(target)
         try:
             hits = await pipeline.search(self._database, target, embedder, query, index)

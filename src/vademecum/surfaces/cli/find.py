@@ -156,9 +156,9 @@ def _print_hit(number: int, hit: "Hit", *, explain: bool) -> None:
     click.echo(f"   {hit.reference}  score {hit.score:.3f}")
     if explain:
         for part in hit.contributions:
+            place = f"rank {part.rank}" if part.rank else "not among its best"
             click.echo(
-                f"   {part.retriever}: rank {part.rank}, score {part.score:.3f},"
-                f" share {part.share:.4f}"
+                f"   {part.retriever}: {place}, score {part.score:.3f}, share {part.share:.4f}"
             )
     for line in hit.snippet.splitlines():
         click.echo(f"     {line}")

@@ -21,6 +21,7 @@ STATUS: dict[type[errors.VadeError], HTTPStatus] = {
     errors.BadInput: HTTPStatus.BAD_REQUEST,
     errors.FetchRefused: HTTPStatus.FORBIDDEN,
     errors.UnreadableSource: HTTPStatus.UNPROCESSABLE_ENTITY,
+    errors.NoVectors: HTTPStatus.CONFLICT,
     errors.ModelUnavailable: HTTPStatus.SERVICE_UNAVAILABLE,
     errors.LanguageModelFailed: HTTPStatus.SERVICE_UNAVAILABLE,
     errors.ProjectionUnavailable: HTTPStatus.SERVICE_UNAVAILABLE,
