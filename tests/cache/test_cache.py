@@ -286,6 +286,29 @@ async def test_a_fetch_that_is_cut_short_is_due_again_at_once(site: Site, web: A
     assert (await web.cache.check(site.url("/a"))).outcome == "hit"
 
 
+async def test_whoever_is_cut_short_at_reading_has_survived(site: Site, web: App) -> None:
+    site.cache_control = "max-age=0"
+    site.pages["/a"] = article("One.")
+    await web.cache.store_page(site.url("/a"))
+    long = b"*a " * 2_500
+    site.answers["/a"] = lambda request: send(request, 200, long, "text/x-rst")
+
+    async def deaths() -> int:
+        async with web.database.connection() as connection:
+            cursor = await connection.execute("SELECT deaths FROM web_pages")
+            return int((await cursor.fetchall())[0][0])
+
+    check = asyncio.create_task(web.cache.check(site.url("/a"), revalidate_seconds=30))
+    while await deaths() == 0:
+        await asyncio.sleep(0.01)
+    check.cancel()
+    await asyncio.sleep(0)
+    check.cancel()  # as a hook's cap may, on top of the time for looking again
+    await asyncio.wait([check])
+    while await deaths():
+        await asyncio.sleep(0.01)
+
+
 async def test_a_trial_is_not_in_the_report(site: Site, web: App) -> None:
     site.pages["/a"] = article("One.")
     trial = web.cache.trial("/try", Rule(match="127.0.0.1:*", private_network=True))

@@ -56,6 +56,13 @@ def test_a_rate_that_the_database_cannot_hold_is_refused(api: Served) -> None:
         assert client.post("/keys", json=asked).status_code == 422
 
 
+def test_a_folder_that_no_system_can_have_is_not_there(api: Served) -> None:
+    with api.client() as client:
+        for path in ("/link", "/radar", "/radar/sarif"):
+            answer = client.post(path, json={"folder": "0" * 300})
+            assert (answer.status_code, answer.json()["type"]) == (400, "urn:vademecum:BadInput")
+
+
 def test_every_operation_is_described() -> None:
     for path, operations in DESCRIPTION["paths"].items():
         for method, operation in operations.items():

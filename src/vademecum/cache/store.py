@@ -101,10 +101,16 @@ class Fetcher:
             yield
         finally:
             self.reading.discard(known.id)
-            # Where the database is away, one death too many stands until the page is stored.
-            with suppress(DatabaseUnavailable):
-                async with self.database.connection() as connection:
-                    await cache.page_survived(connection, known.id)
+            # Whoever is cut short here has survived all the same.
+            await asyncio.shield(self._note_survival(known.id))
+
+    async def _note_survival(self, page: int) -> None:
+        async def note() -> None:
+            async with self.database.connection() as connection:
+                await cache.page_survived(connection, page)
+
+        with suppress(DatabaseUnavailable):  # one death too many, until the page is read again
+            await self.database.retry(note, tries=2)
 
     async def _read(self, page: Page, *, trusted: bool) -> Readable:
         document = await asyncio.to_thread(read_page, page)

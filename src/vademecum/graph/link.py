@@ -6,6 +6,7 @@ linked stays, what changed is linked anew, what is gone goes.
 
 import asyncio
 import hashlib
+import os
 import re
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
@@ -101,7 +102,7 @@ class CodeLinks:
         """
         require_all("admin")  # it reads what is on this machine
         started = time.perf_counter()
-        if root.exists() and not root.is_dir():
+        if os.path.exists(root) and not os.path.isdir(root):  # false for what is no path at all
             raise BadInput(f"{root} is not a folder", hint="Link the folder of the project.")
         # Reading is work for a thread: a server answers others meanwhile.
         code = await asyncio.to_thread(

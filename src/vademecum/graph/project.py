@@ -46,7 +46,7 @@ def read_project(
     root: Path, *, progress: Callable[[int, int], None] = lambda done, total: None
 ) -> Project:
     """Every file of code under a folder, or the one file. Raises BadInput, UnreadableSource."""
-    if not root.exists():
+    if not os.path.exists(root):  # false for what is no path at all
         raise BadInput(f"there is no {root}")
     folder = root if root.is_dir() else root.parent
     only = None if root.is_dir() else root.name
