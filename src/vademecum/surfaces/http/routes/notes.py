@@ -199,16 +199,7 @@ async def context(app: OpenApp, asked: Task) -> ContextAnswer:
         user=asked.user,
         budget=asked.budget,
     )
-    return ContextAnswer(
-        markdown=found.markdown,
-        tokens=found.tokens,
-        notes=found.notes,
-        solutions=found.solutions,
-        outside=found.outside,
-        decision=found.decision,
-        left_out=found.left_out,
-        notices=found.notices,
-    )
+    return ContextAnswer.model_validate(found, from_attributes=True)
 
 
 @router.post("/apis/find")
