@@ -37,12 +37,11 @@ from vademecum.app import App
 from vademecum.graph import relevant
 from vademecum.graph.nodes import APIReference, ExternalDoc, Node
 from vademecum.graph.sources import SOURCES
-from vademecum.graph.writing import EXTERNAL
 from vademecum.inference.embedder import Embedder
 from vademecum.ingest.read import read_bytes
 from vademecum.settings import Settings
 from vademecum.store import embeddings
-from vademecum.types import Hit, SpaceId, Vector
+from vademecum.types import EmbeddingSpace, Hit, Vector
 
 SUFFIXES = (".md", ".html", ".rst", ".txt")
 STATED = 500
@@ -149,10 +148,9 @@ async def fill(app: App, texts: list[tuple[str, str]], wanted: int, chance: rand
 
 
 async def make_searchable(app: App, setting: str, real: int) -> None:
-    target = await app.collection(EXTERNAL)
     model = app.embedders.named(setting)
     if model is not None:
-        known = await vectors_of(app, target.space_id, real) if target.space_id else []
+        known = await vectors_of(app, model.space, real)
         app.embedders.opened[setting] = Between(model, known, real)
     started = time.perf_counter()
     await app.process_queue()
@@ -161,10 +159,11 @@ async def make_searchable(app: App, setting: str, real: int) -> None:
         app.embedders.opened[setting] = model
 
 
-async def vectors_of(app: App, space: SpaceId, most: int) -> list[Vector]:
+async def vectors_of(app: App, space: EmbeddingSpace, most: int) -> list[Vector]:
     """Those that an earlier run made."""
-    columns = f"SELECT embedding::real[] FROM {embeddings.table(space)} LIMIT {most}"
     async with app.database.connection() as connection:
+        kept = embeddings.table(await embeddings.space_id(connection, space, indexed=False))
+        columns = f"SELECT embedding::real[] FROM {kept} LIMIT {most}"
         rows = await (await connection.execute(columns)).fetchall()
     return [np.array(vector, dtype=np.float32) for (vector,) in rows]
 

@@ -22,9 +22,17 @@ from vademecum.access import Scope
 from vademecum.answer.facade import AnswerResult
 from vademecum.app import Status
 from vademecum.cache.serve import CacheResult
+from vademecum.context.outside import Outside
+from vademecum.context.stale import Stale
 from vademecum.errors import ServerProblem, VadeError
 from vademecum.evaluate.gold import Question
 from vademecum.evaluate.move import Move
+from vademecum.graph.describe import Described
+from vademecum.graph.facade import GraphCounts, RelevantDocument
+from vademecum.graph.fetching import FetchReport, SourceOverview
+from vademecum.graph.link import LinkReport
+from vademecum.graph.sources.adapter import SubjectKind
+from vademecum.graph.watch import RadarReport
 from vademecum.ingest.report import StoreReport
 from vademecum.ingest.runs import RunDetails
 from vademecum.memory.exchange import MemoryUpdate
@@ -368,6 +376,116 @@ class Client:
     def remember(self, user: str, fact: str, *, project: str = "") -> MemoryUpdate:
         return self._post(MemoryUpdate, "/memory/remember", user=user, fact=fact, project=project)
 
+    # --- notes, context, what is stale --------------------------------------------------------
+
+    def context(
+        self,
+        task: str,
+        *,
+        project: str,
+        error: str = "",
+        user: str = "",
+        budget: int = 1500,
+        fetch: bool = False,
+    ) -> dict[str, Any]:
+        """What an agent should know for a task: `markdown`, and what it was made of. With `fetch`
+        what the task names and is not known is looked up first."""
+        return self._long(
+            dict[str, Any],
+            "/context",
+            task=task,
+            project=project,
+            error=error,
+            user=user,
+            budget=budget,
+            fetch=fetch,
+        )
+
+    def find_api(self, name: str, *, project: str = "") -> list[Outside]:
+        """The references of an API, by its qualified name."""
+        return self._post(dict[str, list[Outside]], "/apis/find", name=name, project=project)[
+            "apis"
+        ]
+
+    def stale(self, collection: str | None = None) -> list[Stale]:
+        """What may no longer hold, since what it rests on has changed or is gone."""
+        return self._get(dict[str, list[Stale]], "/stale", collection=collection)["stale"]
+
+    def refresh_stale(self, collection: str | None = None) -> list[Stale]:
+        """Ask stale answers and make stale summaries again; those that could be."""
+        body = {"collection": collection}
+        answer = self._long(dict[str, Any], "/stale/refresh", **body)
+        return TypeAdapter(list[Stale]).validate_python(answer["refreshed"])
+
+    # --- the graph ----------------------------------------------------------------------------
+
+    def sources(self) -> list[SourceOverview]:
+        """What can be looked up where."""
+        return self._get(dict[str, list[SourceOverview]], "/sources")["sources"]
+
+    def fetch(
+        self,
+        kind: SubjectKind,
+        name: str = "",
+        *,
+        error: str = "",
+        language: str = "python",
+        package: str = "",
+        version: str = "",
+        repository: str = "",
+        sources: Sequence[str] = (),
+        progress: Progress = lambda event, told: None,
+    ) -> FetchReport:
+        """Look an API, a package, a topic or an error (its text as `error`) up outside."""
+        return self._work(
+            FetchReport,
+            "/fetch",
+            progress=progress,
+            kind=kind,
+            name=name,
+            error=error,
+            language=language,
+            package=package,
+            version=version,
+            repository=repository,
+            sources=list(sources),
+        )
+
+    def query_graph(self, name: str, /, **parameters: Any) -> list[dict[str, Any]]:
+        """The rows of a named query, in its order."""
+        body = {"name": name, "parameters": parameters}
+        return self._post(dict[str, list[dict[str, Any]]], "/graph/query", **body)["rows"]
+
+    def graph(self, project: str = "") -> GraphCounts:
+        """How many nodes and relations of each kind there are."""
+        return self._get(GraphCounts, "/graph/status", project=project)
+
+    def nodes(self, name: str, *, kind: str | None = None, project: str = "") -> list[Described]:
+        """Nodes by their id or name, with their relations and scores."""
+        wanted = {"name": name, "kind": kind, "project": project}
+        return self._get(dict[str, list[Described]], "/graph/nodes", **wanted)["nodes"]
+
+    def relevant(
+        self, text: str, *, language: str = "", package: str = "", limit: int = 5
+    ) -> list[RelevantDocument]:
+        """Documents for a task, the most relevant first."""
+        return self._post(
+            dict[str, list[RelevantDocument]],
+            "/graph/relevant",
+            text=text,
+            language=language,
+            package=package,
+            limit=limit,
+        )["documents"]
+
+    def link(self, folder: str, *, project: str | None = None, force: bool = False) -> LinkReport:
+        """Tie the code of a folder of the server's machine to the libraries it uses."""
+        return self._long(LinkReport, "/link", folder=folder, project=project, force=force)
+
+    def radar(self, folder: str, *, fetch: bool = False) -> RadarReport:
+        """The lines of such a folder's code that use what is deprecated or removed."""
+        return self._long(RadarReport, "/radar", folder=folder, fetch=fetch)
+
     # --- the server -------------------------------------------------------------------------
 
     def status(self, collection: str | None = None) -> Status:
@@ -384,6 +502,10 @@ class Client:
 
     def _post(self, kind: type[Result], route: str, /, **body: Any) -> Result:
         return _read(kind, self._asked("POST", route, json=_given(body)))
+
+    def _long(self, kind: type[Result], route: str, /, **body: Any) -> Result:
+        """Of work that may take longer than an answer is waited for otherwise."""
+        return _read(kind, self._asked("POST", route, json=_given(body), timeout=None))
 
     def _asked(self, method: str, path: str, **how: Any) -> httpx.Response:
         answer = self._http.request(method, path, **how)

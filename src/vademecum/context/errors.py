@@ -4,6 +4,9 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
+from vademecum.errors import BadInput
+from vademecum.graph.sources.adapter import Subject
+
 MAX_TEXT = 200_000
 """Characters of an error that are looked at; the end counts."""
 MAX_PATTERN = 300
@@ -37,6 +40,23 @@ class Failure:
     language: Literal["python", "javascript", ""]
     frames: tuple[tuple[str, int], ...]
     """Files with lines, the innermost last."""
+
+
+def subject_of(text: str, *, package: str = "", repository: str = "") -> Subject:
+    """What is looked up of a traceback or an error message. Raises BadInput."""
+    failure = read_failure(text)
+    if failure is None:
+        raise BadInput(
+            "the error shows no exception that could be known again",
+            hint="Give the traceback, or its last line such as `ValueError: …`.",
+        )
+    return Subject(
+        kind="error",
+        name=failure.pattern,
+        language=failure.language,
+        package=package,
+        repository=repository,
+    )
 
 
 def read_failure(text: str) -> Failure | None:

@@ -75,6 +75,8 @@ class ContextCalls:
         rules say to look outside. Raises BadInput.
         """
         require_all("read")
+        if fetch:
+            require_all("write")  # what is found is kept
         task = task.strip()
         if not task or len(task) > MAX_TASK:
             raise BadInput(

@@ -54,7 +54,7 @@ async def take(
         nodes=nodes,
         mentions=[node for node in found.nodes if node.id in exact],
         relations=[
-            *found.relations,
+            *(_resting(relation, doc) for relation in found.relations),
             *await _supersedes(connection, doc),
             *(_documented(notice, doc) for notice in told),
         ],
@@ -94,6 +94,13 @@ async def _told_by_changelog(connection: Connection, found: FoundDocument) -> li
         if (notice := said.get(api.name)) is not None
         and not changelog.is_back(notice, api.version, doc.ecosystem)
     ]
+
+
+def _resting(relation: Relation, doc: ExternalDoc) -> Relation:
+    """What was read in the document's words rests on them."""
+    if relation.rests_on is None and "evidence" in relation.properties:
+        return replace(relation, rests_on=doc)
+    return relation
 
 
 def _documented(notice: PageNotice, doc: ExternalDoc) -> Relation:

@@ -17,18 +17,24 @@ def add_tools(server: MCPServer, opened: Opened) -> None:
     @server.tool(meta=ALWAYS)
     @told
     async def get_context(
-        task: str, project: str, error: str = "", user: str = "", budget: int = 1500
+        task: str,
+        project: str,
+        error: str = "",
+        user: str = "",
+        budget: int = 1500,
+        fetch: bool = False,
     ) -> CallToolResult:
         """What to know before you start on a task in a project. Call it first.
 
         Notes of the project come first and go before everything else; references from outside are
         advisory, each with its source, version and `id` for record_outcome. project: the name of
         the repository's folder. error: a traceback that you are to fix. user: the address of the
-        user you act for. budget: tokens, at most.
+        user you act for. budget: tokens, at most. fetch: look up APIs that the task names and are
+        not known, and the error; it takes seconds.
         """
         app = await opened()
         found = await app.context.build(
-            task, project=project, error=error, user=user, budget=budget
+            task, project=project, error=error, user=user, budget=budget, fetch=fetch
         )
         value: dict[str, object] = {
             "context": found.markdown,

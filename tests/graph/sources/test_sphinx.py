@@ -3,6 +3,7 @@
 import stat
 import zlib
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -83,6 +84,19 @@ async def test_what_replaces_an_api_is_known_with_its_evidence(app: App, site: H
 
     assert (row["replacement"], row["in_version"]) == ("shoplib.new", "2.0")
     assert [each["name"] for each in deprecated] == ["shoplib.old"]
+    assert await app.stale.list_stale() == []
+
+
+async def test_what_was_read_in_a_page_is_stale_where_the_page_says_something_else(
+    app: App, site: Host
+) -> None:
+    report = await app.sources.fetch(GET)
+    [doc] = (await app.graph.get([report.documents[0].id])).values()
+    assert isinstance(doc, ExternalDoc)
+    await app.graph.state("mine", "1", nodes=[replace(doc, content_hash="another")])
+    stale = {one.title for one in await app.stale.list_stale()}
+
+    assert "shoplib.old REPLACED_BY shoplib.new" in stale
 
 
 async def test_examples_and_practices_stand_where_they_were_found(app: App, site: Host) -> None:

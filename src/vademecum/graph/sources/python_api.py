@@ -363,7 +363,7 @@ def _resolved(function: griffe.Function, name: str) -> str | None:
         return name or None
     try:
         return str(function.resolve(name))
-    except Exception:  # noqa: BLE001 - a name that leads nowhere is one we do not know
+    except griffe.GriffeError:  # a name that leads nowhere is one we do not know
         return None
 
 
@@ -410,7 +410,7 @@ def _path(expression: Any) -> str | None:
         return None
     try:
         return str(expression.canonical_path)
-    except Exception:  # noqa: BLE001 - a name that leads nowhere is one we do not know
+    except griffe.GriffeError:  # a name that leads nowhere is one we do not know
         return None
 
 

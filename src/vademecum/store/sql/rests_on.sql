@@ -57,20 +57,29 @@ SELECT c.name AS collection, d.path, d.title,
 
 -- name: resting_relations
 -- Relations that say which knowledge they rest on, with that as it is now; NULL where nobody but
--- those who rest on it states it any more.
-SELECT r.id, r.kind, g.project, a.name AS start_name, b.name AS end_name, r.properties,
-       e.kind AS knowledge_kind, e.name AS knowledge_name,
-       CASE WHEN EXISTS (SELECT FROM stated_entities s JOIN graph_statements o ON o.id = s.statement_id
-                          WHERE s.entity_id = e.id AND o.id <> g.id
-                            AND (o.source, o.project) <> (g.source, g.project))
-            THEN e.properties END AS knowledge
-  FROM relations r
-  JOIN graph_statements g ON g.id = r.statement_id
-  JOIN entities a ON a.id = r.start_id
-  JOIN entities b ON b.id = r.end_id
-  LEFT JOIN entities e ON e.id = (r.properties ->> 'rests_on')::uuid
- WHERE r.properties ? 'rests_on'
- ORDER BY g.project, r.kind, r.id;
+-- those who rest on it states it any more. The statement of a document itself, as adapters make it,
+-- states it. What rests on a document that is as it was is left out.
+SELECT * FROM (
+    SELECT r.id, r.kind, g.project, a.name AS start_name, b.name AS end_name, r.properties,
+           e.kind AS knowledge_kind, e.name AS knowledge_name,
+           CASE WHEN g.project = '' AND g.key = rtrim(concat_ws(' ', e.properties ->> 'source_url',
+                                                                e.properties ->> 'version'))
+                  OR EXISTS (SELECT FROM stated_entities s
+                               JOIN graph_statements o ON o.id = s.statement_id
+                              WHERE s.entity_id = e.id AND o.id <> g.id
+                                AND (o.source, o.project) <> (g.source, g.project))
+                THEN e.properties END AS knowledge
+      FROM relations r
+      JOIN graph_statements g ON g.id = r.statement_id
+      JOIN entities a ON a.id = r.start_id
+      JOIN entities b ON b.id = r.end_id
+      LEFT JOIN entities e ON e.id = (r.properties ->> 'rests_on')::uuid
+     WHERE r.properties ? 'rests_on'
+) AS resting
+ WHERE knowledge IS NULL
+    OR NOT knowledge ? 'content_hash'
+    OR knowledge ->> 'content_hash' <> properties ->> 'rests_on_hash'
+ ORDER BY project, kind, id;
 
 -- name: relations_resting_on
 SELECT id, properties FROM relations

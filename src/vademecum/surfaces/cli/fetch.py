@@ -170,23 +170,9 @@ def error(
 
     FILE holds a traceback; - is stdin.
     """
-    from vademecum.context.errors import read_failure
-    from vademecum.errors import BadInput
-    from vademecum.graph.sources.adapter import Subject
+    from vademecum.context.errors import subject_of
 
-    failure = read_failure(text_of(file))
-    if failure is None:
-        raise BadInput(
-            "the error shows no exception that could be known again",
-            hint="Give the traceback, or its last line such as `ValueError: …`.",
-        )
-    subject = Subject(
-        kind="error",
-        name=failure.pattern,
-        language=failure.language,
-        package=package,
-        repository=repository,
-    )
+    subject = subject_of(text_of(file), package=package, repository=repository)
     _tell(run(settings, _work(subject, only, as_json)), as_json)
 
 

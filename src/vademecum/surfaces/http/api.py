@@ -21,6 +21,7 @@ from vademecum.surfaces.http.routes import (
     pages,
     runs,
     search,
+    sources,
 )
 from vademecum.surfaces.http.scopes import scoped
 
@@ -52,6 +53,7 @@ def create_api(app: App | None) -> FastAPI:
         memory,
         notes,
         graph,
+        sources,
         pages,
     ):
         api.include_router(area.router)

@@ -39,6 +39,7 @@ ROUTES: dict[Scope, tuple[str, ...]] = {
         "POST /graph/relevant",
         "GET /graph/changes",
         "POST /apis/find",
+        "GET /sources",
     ),
     "write": (
         "POST /collections/{collection}/pages",
@@ -54,6 +55,7 @@ ROUTES: dict[Scope, tuple[str, ...]] = {
         "POST /graph/refresh",
         "POST /graph/maintain",
         "POST /graph/analyse",
+        "POST /fetch",
     ),
     "admin": (
         "DELETE /collections/{collection}",

@@ -64,6 +64,8 @@ class Task(OfProject):
     """A traceback."""
     user: Short = ""
     budget: Annotated[int, Field(ge=100, le=20_000)] = 1500
+    fetch: bool = False
+    """Look up what the task names and is not known; asks for write."""
 
 
 class ContextAnswer(BaseModel):
@@ -198,6 +200,7 @@ async def context(app: OpenApp, asked: Task) -> ContextAnswer:
         error=asked.error,
         user=asked.user,
         budget=asked.budget,
+        fetch=asked.fetch,
     )
     return ContextAnswer.model_validate(found, from_attributes=True)
 
