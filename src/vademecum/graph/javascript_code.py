@@ -44,7 +44,7 @@ def read_javascript(path: str, text: str) -> CodeFile:
     is_typescript = path.endswith(("ts", "tsx"))
     language: Language = "typescript" if is_typescript else "javascript"
     grammar = "tsx" if path.endswith("tsx") else "typescript" if is_typescript else "javascript"
-    tree = _parser(grammar).parse(text.encode("utf-8", "replace"))
+    tree = parser(grammar).parse(text.encode("utf-8", "replace"))
     reader = _Reader(text)
     reader.read(tree.root_node)
     return CodeFile(
@@ -59,7 +59,7 @@ def read_javascript(path: str, text: str) -> CodeFile:
 
 
 @functools.cache
-def _parser(grammar: str) -> "Parser":
+def parser(grammar: str) -> "Parser":
     from tree_sitter import Language as Grammar
     from tree_sitter import Parser
 

@@ -23,6 +23,7 @@ from vademecum.graph.code import CodeFile, Use
 from vademecum.graph.facade import Graph
 from vademecum.graph.libraries import READER, Libraries
 from vademecum.graph.nodes import APIReference, ExternalDoc, Node
+from vademecum.graph.packages import Packages
 from vademecum.graph.project import Project, read_project
 from vademecum.graph.relations import Relation
 from vademecum.graph.resolve import Resolver
@@ -35,7 +36,7 @@ SOURCE = "link"
 """Who states the links of code; the key is the file's path."""
 LIBRARY_SOURCE = "environment"
 """Who states the APIs of libraries; the key is `pypi:name@version`."""
-LINKER = 1
+LINKER = 2
 """Of what is linked; raised when links made before would lack something."""
 
 
@@ -110,14 +111,14 @@ class CodeLinks:
         )
         name = project or code.root.resolve().name
         found, notices = _environment(code, python)
+        changelogs = await self._changelogs()
         libraries = None
         if found is not None:
-            libraries = Libraries(
-                found, home=self._home, changelogs=await self._changelogs(), notice=notice
-            )
+            libraries = Libraries(found, home=self._home, changelogs=changelogs, notice=notice)
+        packages = Packages(code.root, changelogs=changelogs)
         get = libraries.get if libraries is not None else (lambda top: None)
         resolver = Resolver(code.definitions, code.modules, get)
-        digests = _digests(code, libraries)
+        digests = _digests(code, libraries, packages)
         known = {} if force else await self._graph.digests(SOURCE, project=name)
         changed = [file for file in code.files if known.get(file.path) != digests[file.path]]
         references = _References(libraries)
@@ -125,10 +126,15 @@ class CodeLinks:
         stated: set[str] = set()
         for number, file in enumerate(changed, 1):
             linked = await asyncio.to_thread(
-                _link_file, file, name, code.hashes[file.path], resolver, references
+                _link_file,
+                file,
+                name,
+                code.hashes[file.path],
+                resolver if file.language == "python" else packages,
+                references,
             )
-            if libraries is not None:
-                await self._state_libraries(libraries, references, stated)
+            read = {**(libraries.read if libraries is not None else {}), **packages.read}
+            await self._state_libraries(read, changelogs, references, stated)
             await self._graph.state(
                 SOURCE,
                 file.path,
@@ -154,11 +160,14 @@ class CodeLinks:
             calls=calls,
             imports=imports,
             unresolved=unresolved,
-            libraries={n: one.version for n, one in sorted(libraries.used.items())}
-            if libraries
-            else {},
+            libraries={
+                n: one.version
+                for n, one in sorted(
+                    [*(libraries.used.items() if libraries else ()), *packages.used.items()]
+                )
+            },
             skipped=list(code.skipped),
-            notices=notices,
+            notices=[*notices, *packages.problems],
             seconds=time.perf_counter() - started,
         )
 
@@ -174,14 +183,18 @@ class CodeLinks:
         )
 
     async def _state_libraries(
-        self, libraries: Libraries, references: "_References", stated: set[str]
+        self,
+        read: Mapping[str, Library],
+        changelogs: Mapping[str, Sequence[Changelog]],
+        references: "_References",
+        stated: set[str],
     ) -> None:
         """State the libraries that were read since, before files refer to them."""
-        for key, library in list(libraries.read.items()):
+        for key, library in read.items():
             if key in stated:
                 continue
             stated.add(key)
-            told = libraries.changelogs.get(key.partition("@")[0], ())
+            told = changelogs.get(key.rpartition("@")[0], ())
             digest = ".".join([str(LINKER), str(READER), *(one.digest[:16] for one in told)])
             if (await self._graph.digests(LIBRARY_SOURCE)).get(key) == digest:
                 continue
@@ -277,6 +290,9 @@ class _References:
 
     def document(self, library: Library) -> ExternalDoc | None:
         """The document of a library: its readme, at its home."""
+        if library.ecosystem == "npm":
+            page = f"https://www.npmjs.com/package/{library.name}/v/{library.version}"
+            return self._document(library, page, library.name, "", "")
         if self._libraries is None:
             return None
         if library.ecosystem == "stdlib":
@@ -307,10 +323,10 @@ class _References:
             content_snippet=text[:1000],
             last_updated=self._now,
             version=library.version,
-            language="python",
+            language="javascript" if library.ecosystem == "npm" else "python",
             category="reference",
             fetch_method="environment",
-            ecosystem="pypi",
+            ecosystem="npm" if library.ecosystem == "npm" else "pypi",
             package=library.name,
         )
 
@@ -335,7 +351,11 @@ def _split(library: Library, name: str) -> tuple[str, str, str]:
 
 
 def _link_file(
-    file: CodeFile, project: str, digest: str, resolver: Resolver, references: _References
+    file: CodeFile,
+    project: str,
+    digest: str,
+    resolver: Resolver | Packages,
+    references: _References,
 ) -> _Linked:
     """The nodes and relations of a file."""
     node = nodes.CodeFile(
@@ -389,7 +409,7 @@ def _environment(
     return environment.find(code.root, python), []
 
 
-def _digests(code: Project, libraries: Libraries | None) -> dict[str, str]:
+def _digests(code: Project, libraries: Libraries | None, packages: Packages) -> dict[str, str]:
     """By path, a digest of all that the links of a file follow from: itself, the definitions of
     the project's modules that it can reach, and the versions of the libraries."""
     by_module = {file.module: file for file in code.files}
@@ -411,6 +431,8 @@ def _digests(code: Project, libraries: Libraries | None) -> dict[str, str]:
                 waiting.extend(near.get(module, ()))
         parts = [code.hashes[file.path], str(LINKER), str(READER), versions]
         parts += [own[module] for module in sorted(reached)]
+        if file.language != "python":
+            parts += packages.versions(file)
         digests[file.path] = hashlib.sha256("\0".join(parts).encode()).hexdigest()
     return digests
 

@@ -9,6 +9,7 @@ from packaging.version import InvalidVersion, Version
 
 from vademecum.graph.api import Api, Deprecation, Library
 from vademecum.graph.code import CodeFile, Use
+from vademecum.graph.packages import Packages
 from vademecum.graph.resolve import Found, Resolver
 
 Rule = Literal["removed", "deprecated", "parameter"]
@@ -47,8 +48,8 @@ class Finding:
     """Whether the announced version of its removal is reached."""
 
 
-def scan_uses(files: Iterable[CodeFile], resolver: Resolver) -> list[Finding]:
-    """The findings of a project's files, in their order; each place and cause once."""
+def scan_uses(files: Iterable[CodeFile], resolver: Resolver | Packages) -> list[Finding]:
+    """The findings of files of one language, in their order; each place and cause once."""
     names = _PublicNames()
     found: dict[tuple[str, int, str, str], Finding] = {}
     for file in files:
@@ -196,7 +197,7 @@ class _PublicNames:
         if id(library) not in self._names:
             self._names[id(library)] = {api.path: name for name, api in library.references()}
             self._tops[id(library)] = {one.partition(".")[0] for one in library.apis}
-        written = not re.search(r"[(\[{|]", use.target)
+        written = library.ecosystem != "npm" and not re.search(r"[(\[{|]", use.target)
         if written and use.target.partition(".")[0] in self._tops[id(library)]:
             return use.target
         names = self._names[id(library)]

@@ -10,6 +10,7 @@ from vademecum.graph import npm_notices
 from vademecum.graph.changelog import Changelog
 from vademecum.graph.libraries import Libraries
 from vademecum.graph.locks import Locked, locked
+from vademecum.graph.packages import Packages
 from vademecum.graph.project import Project, imported, read_project
 from vademecum.graph.radar import Finding, scan_uses
 from vademecum.graph.resolve import Resolver
@@ -52,11 +53,12 @@ def radar(
     started = time.perf_counter()
     project = read_project(root, progress=progress)
     pins, notices = locked(project.root)
-    scripts = all(file.language != "python" for file in project.files)
+    in_python = [file for file in project.files if file.language == "python"]
+    in_scripts = [file for file in project.files if file.language != "python"]
     try:
         known = environment.find(project.root, python)
     except BadInput:
-        if not (scripts or (fetch and pins)) or python is not None:
+        if (in_python and not (fetch and pins)) or python is not None:
             raise
         known = locked_versions.nothing_installed(project.root)
     if fetch and home is not None:
@@ -64,8 +66,10 @@ def radar(
         notices += problems
     libraries = Libraries(known, home=home, changelogs=changelogs, notice=notice)
     resolver = Resolver(project.definitions, project.modules, libraries.get)
+    packages = Packages(project.root, changelogs=changelogs)
     findings = [
-        *scan_uses(project.files, resolver),
+        *scan_uses(in_python, resolver),
+        *scan_uses(in_scripts, packages),
         *npm_notices.scan_imports(project.files, pins),
     ]
     return RadarReport(
@@ -73,12 +77,16 @@ def radar(
         root=str(project.root),
         files=len(project.files),
         lines=sum(file.lines for file in project.files),
-        packages={name: one.version for name, one in sorted(libraries.used.items())},
+        packages={
+            name: one.version
+            for name, one in sorted([*libraries.used.items(), *packages.used.items()])
+        },
         skipped=list(project.skipped),
         notices=[
             *notices,
             *_differences(project, libraries, pins),
             *npm_notices.not_imported(project.files, pins),
+            *packages.problems,
         ],
         seconds=time.perf_counter() - started,
     )
