@@ -118,7 +118,7 @@ def test_radar_finds_what_declarations_call_deprecated(root: Path) -> None:
     one = report.findings[0]
     assert (one.ecosystem, one.package, one.version) == ("npm", "@shop/lib", "2.1.0")
     assert one.sentence == "@deprecated since 2.0. Use `send` instead."
-    assert one.evidence == "@shop/lib/types/main.d.ts:14"
+    assert one.evidence == "@shop/lib/types/main.d.ts:13"
     assert report.packages == {"@shop/lib": "2.1.0", "chart.js": "1.0.0"}
 
 
