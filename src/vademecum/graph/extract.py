@@ -41,13 +41,34 @@ _IMPERATIVE = re.compile(
     re.IGNORECASE,
 )
 _ADVICE = re.compile(
-    r"\b(?:best practices?|good practice|bad practice|anti-?pattern|(?:is|are) "
+    r"\b(?:(?:best|good) practice (?:is|will be|would be|for|to)|bad practice|anti-?pattern|"
+    r"(?:is|are) "
     r"(?:strongly |highly |generally )?(?:recommended|discouraged|encouraged|preferred)|"
     r"we (?:strongly )?recommend|you should (?:always|never|not|avoid|prefer|use)|"
-    r"should (?:always|never)|must never|"
+    r"(?:you|your \w+|code|applications?|programs?|callers?|users?) (?:should|must) "
+    r"(?:always|never)|"
     r"should be (?:avoided|preferred)|(?:is|are) not recommended|recommended (?:way|approach))\b",
     re.IGNORECASE,
 )
+_BY_ITSELF = re.compile(
+    # What it speaks of stands elsewhere,
+    r"\b(?:this|these|those|that) (?:function|method|module|class|attribute|setting|package|"
+    r"cases?|parameter|option|argument|property|field|flag|behaviou?r|approach|feature|way|is|are)"
+    r"\b|"
+    r"\b(?:the )?(?:above|following|former|latter|below)\b|^(?:they|it|this|these|those|that)\b|"
+    r"\b(?:us(?:e|ing)|pass(?:ing)?|call(?:ing)?|make sure|ensure|with|of) "
+    r"(?:it|they|them|this|that)\b|^the (?:middleware|function|method|module|class|package|"
+    r"setting|option|attribute|parameter)\b|"
+    r"\binstead\W*$|"
+    # it is a step of something, no advice, or describes what an option does.
+    r"\bdon['’]t worry\b|\byou(?:['’]ve| have) followed\b|^always \w+ed\b|^\(",
+    re.IGNORECASE,
+)
+_DO_NOT = re.compile(r"^(?:do not|don['’]t)\b", re.IGNORECASE)
+_REASONED = re.compile(
+    r"\b(?:you|your|because|since|otherwise|when|if|unless|without|from)\b|;|—|–", re.IGNORECASE
+)
+"""What tells advice from the description of an option, "Do not print the files"."""
 _AGAINST = re.compile(
     r"\b(?:never|avoid(?:ed)?|do not|don['’]t|should not|not recommended|discouraged|bad practice|"
     r"anti-?pattern)\b",
@@ -140,7 +161,7 @@ def practices(
     found: dict[str, Extracted] = {}
     for section, start, end in _parts(text):
         for sentence in _sentences(_FENCE.sub("\n\n", text[start:end])):
-            if not (_IMPERATIVE.search(sentence) or _ADVICE.search(sentence)):
+            if not _is_advice(sentence):
                 continue
             if not 5 <= len(sentence.split()) <= 60 or sentence.endswith(("?", ":")):
                 continue
@@ -174,6 +195,15 @@ def practices(
             if len(found) == MOST:
                 break
     return list(found.values())
+
+
+def _is_advice(sentence: str) -> bool:
+    """Whether it tells what to do, and can be understood by itself."""
+    if not (_IMPERATIVE.search(sentence) or _ADVICE.search(sentence)):
+        return False
+    if _BY_ITSELF.search(sentence):
+        return False
+    return not _DO_NOT.search(sentence) or bool(_REASONED.search(sentence))
 
 
 def imports(code: str) -> list[str]:
