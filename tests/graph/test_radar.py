@@ -396,3 +396,28 @@ def test_what_cannot_be_fetched_is_named(tmp_path: Path, index: Path) -> None:
     assert found.notices[0].startswith("pylib 2.0 could not be fetched: ")
     assert found.notices[1].startswith("not installed, not looked at: pylib")
     assert list((tmp_path / "home" / "locked").iterdir()) == []
+
+
+def test_an_overload_that_is_deprecated_does_not_make_the_others_so(tmp_path: Path) -> None:
+    stub = """
+        from typing import overload
+        from typing_extensions import deprecated
+
+        @overload
+        def some(x: int) -> int: ...
+        @overload
+        @deprecated("Give a number.")
+        def some(x: str) -> int: ...
+
+        @overload
+        @deprecated("Use `some`.")
+        def all_of(x: int) -> int: ...
+        @overload
+        @deprecated("Use `some`.")
+        def all_of(x: str) -> int: ...
+        """
+    install(tmp_path / ".venv", "lib", "1.0", {"lib/__init__.pyi": stub, "lib/py.typed": ""})
+    root = project(tmp_path, {"a.py": "import lib\n\nlib.some(1)\nlib.all_of(1)\n"})
+    report = radar(root, home=None)
+
+    assert [(one.line, one.sentence) for one in report.findings] == [(4, "Use `some`.")]

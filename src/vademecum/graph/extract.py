@@ -56,7 +56,7 @@ _BY_ITSELF = re.compile(
     r"cases?|parameter|option|argument|property|field|flag|behaviou?r|approach|feature|way|is|are)"
     r"\b|"
     r"\b(?:the )?(?:above|following|former|latter|below)\b|^(?:they|it|this|these|those|that)\b|"
-    r"\b(?:us(?:e|ing)|pass(?:ing)?|call(?:ing)?|make sure|ensure|with|of) "
+    r"^.{0,25}\b(?:us(?:e|ing)|pass(?:ing)?|call(?:ing)?|make sure|ensure|with|of) "
     r"(?:it|they|them|this|that)\b|^the (?:middleware|function|method|module|class|package|"
     r"setting|option|attribute|parameter)\b|"
     r"\binstead\W*$|"

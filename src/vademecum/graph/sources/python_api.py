@@ -243,7 +243,14 @@ def _walk(obj: griffe.Object, aliases: dict[str, str], search: list[str]) -> Ite
             yield from _walk(member, aliases, search)
     for name, overloads in getattr(obj, "overloads", {}).items():
         if name not in obj.members and overloads:  # a stub that has nothing else
-            yield _api(overloads[-1], search)
+            yield _of_overloads([_api(one, search) for one in overloads])
+
+
+def _of_overloads(apis: list[Api]) -> Api:
+    """Deprecated only where every overload is: a call does not show which is meant."""
+    if all(one.deprecations for one in apis):
+        return apis[-1]
+    return replace(apis[-1], deprecations=())
 
 
 def _compiled(obj: griffe.Object) -> list[str]:
