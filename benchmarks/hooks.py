@@ -1,13 +1,12 @@
 """What a hook costs the agent that waits for it.
 
-    python benchmarks/hooks.py [--calls N] [--first]
+    python benchmarks/hooks.py [--calls N]
 
 A page is stored, and the hook before a fetch answers with its passages: over HTTP, as the client
 posts it itself, and by `vade-hook` as a whole process. Each stands beside a reference measured in
 turn with it, call by call: a bare asyncio server that answers the same bytes to the same client,
-and an interpreter that starts and ends. With --first, the benchmark, its server and its database go
-before everything else that the machine does, so that its other work is less in the figures (Linux
-with autogroups, as root).
+and an interpreter that starts and ends. `chrt -f 1` before it holds for its server and its database
+too, and keeps a busy machine's other work from going before theirs.
 """
 
 import argparse
@@ -67,20 +66,12 @@ class Timed:
 def main() -> None:
     parser = argparse.ArgumentParser(description="What a hook costs the agent that waits for it.")
     parser.add_argument("--calls", type=int, default=200)
-    parser.add_argument("--first", action="store_true", help="before all other work")
-    given = parser.parse_args()
-    asyncio.run(_measure(given.calls, first=given.first))
+    asyncio.run(_measure(parser.parse_args().calls))
 
 
-async def _measure(calls: int, *, first: bool) -> None:
+async def _measure(calls: int) -> None:
     print(f"{calls} calls each; load {os.getloadavg()[0]:.1f}", flush=True)
-    if first:
-        os.setsid()
-        _go_first("self")
     async with scratch_app(embedder="none") as app:
-        if first:
-            cluster = app.settings.home / "database" / "cluster"
-            _go_first((cluster / "postmaster.pid").read_text().split()[0])
         await app.cache.store_page(URL, content=_page())
         await app.process_queue()
         with tempfile.TemporaryDirectory(prefix="vade-hooks-") as folder:
@@ -89,11 +80,6 @@ async def _measure(calls: int, *, first: bool) -> None:
             await asyncio.to_thread(_with_server, home, url, calls)
             await asyncio.to_thread(_with_nothing, home, calls)
     print(f"load {os.getloadavg()[0]:.1f}")
-
-
-def _go_first(process: str) -> None:
-    """The session of a process, before all others."""
-    Path(f"/proc/{process}/autogroup").write_text("-20")
 
 
 def _with_server(home: Path, database_url: str, calls: int) -> None:
