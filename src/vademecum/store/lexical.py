@@ -29,6 +29,11 @@ POSTING = np.dtype(
 """An entry of a term's row: a chunk that holds it."""
 NUMBER = np.dtype(">i4")
 """Of a chunk that is gone."""
+NUMBERED_CHUNKS = """
+SELECT t.number, t.chunk_id, t.document_id, CASE WHEN %(sequences)s THEN t.sequence END,
+       {similarity}
+  FROM chunk_terms t WHERE t.collection_id = %(collection)s AND t.number = ANY (%(numbers)s)
+"""
 SIMILARITY = (
     "(SELECT 1 - min(e.embedding <=> %(vector)s) FROM {table} e WHERE e.chunk_id = t.chunk_id)"
 )
@@ -283,7 +288,7 @@ async def chunks_of(
 @cache
 def _numbered_chunks(table: str | None) -> bytes:
     similarity = sql.SQL(SIMILARITY if table else "NULL").format(table=sql.Identifier(table or ""))
-    return sql.SQL(SQL["numbered_chunks"]).format(similarity=similarity).as_bytes()
+    return sql.SQL(NUMBERED_CHUNKS).format(similarity=similarity).as_bytes()
 
 
 async def numbers_of(connection: Connection, chunks: Ids[ChunkId]) -> dict[ChunkId, int]:

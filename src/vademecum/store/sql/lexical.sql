@@ -73,10 +73,5 @@ SELECT t.term, t.id, t.chunk_count, p.entries, g.dropped,
  WHERE s.collection_id = %(collection)s AND t.term = ANY (%(terms)s) AND t.chunk_count > 0
  ORDER BY t.chunk_count, t.term, p.first;
 
--- name: numbered_chunks
-SELECT t.number, t.chunk_id, t.document_id, CASE WHEN %(sequences)s THEN t.sequence END,
-       {similarity}
-  FROM chunk_terms t WHERE t.collection_id = %(collection)s AND t.number = ANY (%(numbers)s);
-
 -- name: numbers_of_chunks
 SELECT chunk_id, number FROM chunk_terms WHERE chunk_id = ANY (%(chunks)s);
