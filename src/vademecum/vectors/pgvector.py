@@ -12,7 +12,7 @@ from vademecum.store import embeddings, facets
 from vademecum.store.db import Connection, Database
 from vademecum.store.embeddings import Embedding
 from vademecum.types import ChunkId, CollectionId, DocumentId, Scored, SpaceId, Vector
-from vademecum.vectors.index import ANY, WINDOWS_PER_CHUNK, Filter, IndexEntry
+from vademecum.vectors.index import ANY, Filter, IndexEntry, windows_for
 
 # One statement, since each one more costs a round trip: the settings hold until its end, and the
 # scan depends on them, so that they are in force before it begins.
@@ -49,6 +49,9 @@ VISIT = 10
 """What a step through the vector index costs, in comparisons of vectors that lie side by side.
 Measured on 88 266 windows: 10.5 µs to 1.0."""
 
+WHOLE = 2000
+"""Windows that are always all compared: as fast as a scan or nearly, and exact."""
+
 # A scan of the index makes some steps for every window wanted, and where only a share of the rows
 # passes, so many times more; an exact one compares all that pass. Counted as far as it matters.
 FEW = """
@@ -84,7 +87,7 @@ async def nearest(
     many = documents is None and chunks >= _steps(limit)
     few = not many and await _are_few(connection, space, collection, documents, limit)
     rows = await _rows(connection, space, collection, vector, limit, documents, few)
-    short = documents is not None and sum(row[4] for row in rows) < limit * WINDOWS_PER_CHUNK
+    short = documents is not None and sum(row[4] for row in rows) < windows_for(limit)
     if short and not few:
         rows = await _rows(connection, space, collection, vector, limit, documents, True)
     return [
@@ -95,7 +98,7 @@ async def nearest(
 
 def _steps(limit: int) -> int:
     """What a scan of the index for so many chunks costs, in comparisons."""
-    return VISIT * limit * WINDOWS_PER_CHUNK
+    return max(WHOLE, VISIT * windows_for(limit))
 
 
 async def _are_few(
@@ -135,7 +138,7 @@ async def _rows(
     exactly: bool,
 ) -> list[tuple[Any, ...]]:
     """Chunk, document, score and number; under a filter all chunks, each with how many windows."""
-    windows = limit * WINDOWS_PER_CHUNK
+    windows = windows_for(limit)
     cursor = connection.cursor(binary=True)
     await cursor.execute(
         _nearest(embeddings.table(space), filtered=documents is not None, exactly=exactly),

@@ -18,12 +18,12 @@ from vademecum.types import ChunkId, Condition, Scored, Vector
 from vademecum.vectors.index import (
     ANY,
     RESERVED,
-    WINDOWS_PER_CHUNK,
     Filter,
     IndexEntry,
     Listed,
     best_windows,
     field_of,
+    windows_for,
 )
 
 try:
@@ -144,9 +144,7 @@ class PineconeIndex:
             await self._delete(filter={"chunk_id": {"$in": ids[first : first + MOST_IDS]}})
 
     async def nearest(self, vector: Vector, *, limit: int, where: Filter = ANY) -> list[Scored]:
-        answer = await self._search(
-            vector.tolist(), min(limit * WINDOWS_PER_CHUNK, MOST_RESULTS), where
-        )
+        answer = await self._search(vector.tolist(), min(windows_for(limit), MOST_RESULTS), where)
         found = [
             (str(match.get("chunk_id")), int(match.get("document_id")), float(match.score or 0.0))
             for match in answer.matches

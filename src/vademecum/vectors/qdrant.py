@@ -15,12 +15,12 @@ from vademecum.profiles.facet import Facet
 from vademecum.types import ChunkId, Condition, Scored, Vector
 from vademecum.vectors.index import (
     ANY,
-    WINDOWS_PER_CHUNK,
     Filter,
     IndexEntry,
     Listed,
     best_windows,
     field_of,
+    windows_for,
 )
 
 try:
@@ -122,7 +122,7 @@ class QdrantIndex:
                 self._place,
                 query=vector.tolist(),
                 query_filter=models.Filter(must=must, must_not=must_not or None),
-                limit=limit * WINDOWS_PER_CHUNK,
+                limit=windows_for(limit),
                 with_payload=["chunk_id", "document_id"],
                 timeout=SEARCH_SECONDS,
             )
