@@ -149,8 +149,8 @@ class APIReference(Node):
         "removed_in",
     )
 
-    namespace: str
-    """`azure.storage.blob`"""
+    namespace: str = ""
+    """`azure.storage.blob`; a top-level module has none."""
     function_name: str
     """`BlobServiceClient.create_container`"""
     ecosystem: Ecosystem = ""

@@ -337,7 +337,8 @@ async def test_a_changelog_marks_what_is_known_of_its_package(app: App, pypi: Ho
             version=version,
         )
 
-    known = [api("old", "1.9"), api("new", "1.9"), api("Client.old", "1.9"), api("old", "2.0")]
+    top = APIReference(function_name="shoplib", ecosystem="pypi", package="shop-lib")
+    known = [top, api("old", "1.9"), api("new", "1.9"), api("Client.old", "1.9"), api("old", "2.0")]
     await app.graph.state("test", "1", nodes=known)
     first = await app.sources.fetch(REQUESTS)
     again = await app.sources.fetch(REQUESTS)
@@ -346,7 +347,7 @@ async def test_a_changelog_marks_what_is_known_of_its_package(app: App, pypi: Ho
         for one in await app.graph.of_package(APIReference, "pypi", "shop-lib")
     }
     rows = await app.graph.query("deprecated_apis", package="shop-lib", version="2.0")
-    relations = await app.graph.relations([known[0].id], incoming=False)
+    relations = await app.graph.relations([known[1].id], incoming=False)
 
     assert [one.deprecated for one in first.documents] == [0, 2]
     assert [one.deprecated for one in again.documents] == [0, 0]
