@@ -53,12 +53,12 @@ _SENTENCE = re.compile(r"(?<=[a-z] )[a-z]+(?: [a-z]+){4,10}(?= [a-z])")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stages:
-    """Where the seconds of a run went; one after the other."""
+    """Where the seconds of a run went; reading and working side by side."""
 
     reading: float
     """Files found, hashed, read and stored."""
     working: float
-    """Split, embedded and written, side by side."""
+    """Split, embedded and written; from the start on."""
     finishing: float
     """The vector index built, and what else follows the last document."""
     total: float
@@ -197,7 +197,7 @@ async def index(app: App, folder: Path) -> tuple[IngestReport, Stages]:
         raise SystemExit("nothing was embedded, so there is nothing to compare")
     return indexed, Stages(
         reading=marks["read"] - started,
-        working=marks["worked"] - marks["read"],
+        working=marks["worked"] - started,
         finishing=ended - marks["worked"],
         total=ended - started,
         cpu=cpu,

@@ -7,8 +7,9 @@ from collections.abc import Awaitable, Callable
 
 from vademecum.embedders import Embedders
 from vademecum.errors import VadeError
-from vademecum.ingest.cost import check_cost
+from vademecum.ingest.cost import budget_of, check_cost
 from vademecum.ingest.knowledge_base import KnowledgeBases
+from vademecum.ingest.overlap import NONE_COMING, Coming
 from vademecum.ingest.prepare import recipe
 from vademecum.ingest.report import QUIET, Listener, Progress
 from vademecum.models import Models
@@ -57,9 +58,15 @@ class Queue:
         return recipe(load_profile(target.profile, target.declaration), embedder)
 
     async def drain(
-        self, target: Collection | None, listener: Listener, *, limit: int | None = None
+        self,
+        target: Collection | None,
+        listener: Listener,
+        *,
+        limit: int | None = None,
+        coming: Coming = NONE_COMING,
     ) -> Progress:
-        """Work until nothing is left of one collection or all, or `limit` jobs are done.
+        """Work until nothing is left of one collection or all, nor `coming`, or `limit` jobs are
+        done.
 
         Raises CostCapReached.
         """
@@ -67,12 +74,19 @@ class Queue:
         await check_cost(self._database, self._embedders.named, collection, listener.notice)
         worker = self.worker(target, listener)
         try:
-            progress = await worker.drain(limit=limit)
+            progress = await worker.drain(limit=limit, coming=coming)
             await self._settle(collection, listener.notice)
             return progress
         finally:
             for one in worker.touched:
                 await self._knowledge_bases.show(one, listener.notice, last=True)
+
+    def is_priced(self, target: Collection) -> bool:
+        """Whether it costs money to make documents of the collection searchable."""
+        return any(
+            setting is not None and budget_of(self._embedders.named, setting) is not None
+            for setting in (target.embedder, target.next_embedder)
+        )
 
     async def make_searchable(self, target: Collection) -> bool:
         """Work off what waits in a collection; whether all of it is searchable then."""

@@ -26,6 +26,7 @@ from vademecum.inference.language.model import LanguageModel
 from vademecum.inference.words import WordTokenizer
 from vademecum.ingest import process
 from vademecum.ingest.beside import beside
+from vademecum.ingest.overlap import NONE_COMING, Coming
 from vademecum.ingest.prepare import Prepared, card_of, prepare, recipe
 from vademecum.ingest.process import Beside, Swapped
 from vademecum.ingest.report import Progress
@@ -44,6 +45,9 @@ BATCH_JOBS = 16
 
 BULK_JOBS = 32
 """With so many jobs waiting, the vector index is better built once, after them."""
+
+MOMENT_SECONDS = 0.05
+"""Between two looks for jobs that are about to come."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -107,27 +111,29 @@ class Worker:
         """Collections of which documents were taken up."""
         return frozenset(self._touched)
 
-    async def drain(self, *, limit: int | None = None, wait: bool = True) -> Progress:
-        """Work until nothing is left, or `limit` jobs are done.
+    async def drain(
+        self, *, limit: int | None = None, wait: bool = True, coming: Coming = NONE_COMING
+    ) -> Progress:
+        """Work until nothing is left or `coming`, or `limit` jobs are done.
 
         With `wait`, jobs that other workers have in hand and those that are to be tried again
         count as left. Stopped half-way, it returns what it has not done.
         """
         async with self._heartbeat():
-            await self._prepare_index()
+            await self._prepare_index(coming.documents)
             try:
-                await self._run(limit=limit, wait=wait)
+                await self._run(limit=limit, wait=wait, coming=coming)
             finally:
                 # Shielded: also a cancelled drain leaves the queue and the indexes in order.
                 await asyncio.shield(self._database.retry(self._finish, tries=3))
         return self.progress
 
-    async def _run(self, *, limit: int | None, wait: bool) -> None:
+    async def _run(self, *, limit: int | None, wait: bool, coming: Coming) -> None:
         to_embed: asyncio.Queue[_Batch | None] = asyncio.Queue(maxsize=1)
         to_store: asyncio.Queue[_Batch | None] = asyncio.Queue(maxsize=1)
         try:
             async with asyncio.TaskGroup() as stages:
-                stages.create_task(self._take_all(to_embed, limit, wait))
+                stages.create_task(self._take_all(to_embed, limit, wait, coming))
                 stages.create_task(self._embed_all(to_embed, to_store))
                 stages.create_task(self._store_all(to_store))
         except* VadeError as group:
@@ -139,7 +145,11 @@ class Worker:
             raise self._stopped
 
     async def _take_all(
-        self, to_embed: asyncio.Queue[_Batch | None], limit: int | None, wait: bool
+        self,
+        to_embed: asyncio.Queue[_Batch | None],
+        limit: int | None,
+        wait: bool,
+        coming: Coming,
     ) -> None:
         taken = 0
         while self._stopped is None and (limit is None or taken < limit):
@@ -148,7 +158,7 @@ class Worker:
             taken += sum(len(batch.jobs) for batch in batches)
             for batch in batches:
                 await to_embed.put(batch)
-            if not batches and not await self._more(wait):
+            if not batches and not await self._more(wait, coming):
                 break
         await to_embed.put(None)
 
@@ -169,15 +179,18 @@ class Worker:
         while (batch := await to_store.get()) is not None:
             await self._store(batch)
 
-    async def _more(self, wait: bool) -> bool:
+    async def _more(self, wait: bool, coming: Coming) -> bool:
         """Whether to look again, after a while where all that is left is in hand or due later."""
+        if not coming.over():
+            await asyncio.sleep(MOMENT_SECONDS)
+            return True
         await self._database.retry(self._return_lost)
         left = await self._database.retry(self._open_jobs)
         if left.pending and left.due_in is not None and left.due_in <= 0:
             return True
         if not wait or not (left.pending or left.processing):
             return False
-        await asyncio.sleep(min(max(left.due_in or 0.05, 0.05), 1.0))
+        await asyncio.sleep(min(max(left.due_in or 0, MOMENT_SECONDS), 1.0))
         return True
 
     # --- the stages -------------------------------------------------------------------------
@@ -403,16 +416,17 @@ class Worker:
         async with self._database.connection() as connection:
             await jobs.return_lost(connection, self._name, self._leased.values())
 
-    async def _prepare_index(self) -> None:
+    async def _prepare_index(self, coming: int) -> None:
         """Before a large first load, drop the vector index of the space that is to be filled, or
-        do not make it yet where the space is new."""
+        do not make it yet where the space is new. `coming` is how many documents are, at least."""
         await self._database.retry(self._return_lost)
         left = await self._database.retry(self._open_jobs)
-        self._bulk = left.pending >= BULK_JOBS
+        waiting = max(left.pending, coming)
+        self._bulk = waiting >= BULK_JOBS
         if not self._bulk:
             return
         async with self._database.connection() as connection:
-            for space in await embeddings.smaller_than(connection, left.pending):
+            for space in await embeddings.smaller_than(connection, waiting):
                 await embeddings.drop_index(connection, space)
 
     async def _finish(self) -> None:

@@ -13,6 +13,15 @@ WORTH_A_WORD = 0.01
 """US dollars."""
 
 
+def budget_of(embedder: Callable[[str], Embedder | None], setting: str) -> Budget | None:
+    """What an embedder may cost; None where it costs nothing."""
+    try:
+        budget = getattr(embedder(setting), "budget", None)
+    except (BadSetting, ModelUnavailable):  # its documents fail by name
+        return None
+    return budget if isinstance(budget, Budget) else None
+
+
 async def check_cost(
     database: Database,
     embedder: Callable[[str], Embedder | None],
@@ -30,11 +39,8 @@ async def check_cost(
 
     waiting = await database.retry(look)
     for setting, text_bytes in waiting.items():
-        try:
-            budget = getattr(embedder(setting), "budget", None)
-        except (BadSetting, ModelUnavailable):  # its documents fail by name
-            continue
-        if not isinstance(budget, Budget):
+        budget = budget_of(embedder, setting)
+        if budget is None:
             continue
         budget.begin()
         about = estimate(budget.model, text_bytes)

@@ -14,6 +14,7 @@ from vademecum.access import require, require_all
 from vademecum.errors import BadInput, UnknownCollection, UnreadableSource, VadeError
 from vademecum.ingest import knowledge_base, pipeline
 from vademecum.ingest.knowledge_base import KnowledgeBases
+from vademecum.ingest.overlap import NONE_COMING, Coming, overlapped
 from vademecum.ingest.pipeline import Failure, FolderReport
 from vademecum.ingest.report import QUIET, IngestReport, Listener, Progress, StoreReport
 from vademecum.ingest.runs import Held, Runs
@@ -35,7 +36,12 @@ class Workers(Protocol):
     def recipe(self, target: Collection, listener: Listener) -> str:
         """What chunks of the collection are made by now."""
 
-    async def drain(self, target: Collection, listener: Listener) -> Progress:
+    def is_priced(self, target: Collection) -> bool:
+        """Whether that costs money."""
+
+    async def drain(
+        self, target: Collection, listener: Listener, *, coming: Coming = NONE_COMING
+    ) -> Progress:
         """Work off the queue of a collection."""
 
 
@@ -160,18 +166,33 @@ class IngestCalls:
         _check_folder(folder)
         if load_profile(target.profile, target.declaration).summaries:
             await self._knowledge_bases.place(target.id, folder.resolve())
-        report = await pipeline.store_folder(
-            self._database,
-            target,
-            folder,
-            run=run,
-            recipe=self._workers.recipe(target, listener),
-            mode=mode,
-            max_bytes=self._settings.max_file_bytes,
-            seconds=self._settings.read_seconds,
-            progress=listener.read,
-        )
-        return await self._ingested(target, run, report, started, wait=wait, listener=listener)
+        recipe = self._workers.recipe(target, listener)
+        # What it will cost is known, and may be too much, only when all is read.
+        priced = self._workers.is_priced(target)
+
+        async def store(begun: Callable[[int], None]) -> FolderReport:
+            report = await pipeline.store_folder(
+                self._database,
+                target,
+                folder,
+                run=run,
+                recipe=recipe,
+                mode=mode,
+                max_bytes=self._settings.max_file_bytes,
+                seconds=self._settings.read_seconds,
+                progress=listener.read,
+                begun=(lambda due: None) if priced else begun,
+            )
+            await self._knowledge_bases.show(target.id, listener.notice, last=True)
+            return report
+
+        async def work(coming: Coming) -> Progress:
+            if not wait:
+                return Progress()
+            return await self._workers.drain(target, listener, coming=coming)
+
+        report, progress = await overlapped(store, work)
+        return await self._report(target, run, report, progress, started)
 
     # --- one document -----------------------------------------------------------------------
 
@@ -360,6 +381,16 @@ class IngestCalls:
     ) -> IngestReport:
         await self._knowledge_bases.show(target.id, listener.notice, last=True)
         progress = await self._workers.drain(target, listener) if wait else Progress()
+        return await self._report(target, run, report, progress, started)
+
+    async def _report(
+        self,
+        target: Collection,
+        run: int,
+        report: FolderReport,
+        progress: Progress,
+        started: float,
+    ) -> IngestReport:
         left, broken = await self._left(target)
         untold = await self._untold(target.id)
         return IngestReport(

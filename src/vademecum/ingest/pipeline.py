@@ -6,16 +6,16 @@ What is stored is searchable once a worker has done the job; see `worker`.
 """
 
 import asyncio
+import contextlib
 import os
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 
-from vademecum.errors import DatabaseRefused, UnreadableSource
+from vademecum.errors import DatabaseRefused, DatabaseUnavailable, UnreadableSource
 from vademecum.ingest.read import Found, Skipped, fetch, hash_file, read_bytes, read_file, scan
-from vademecum.store import documents, jobs, runs
+from vademecum.store import documents, jobs, lexical, runs
 from vademecum.store.collections import Collection
 from vademecum.store.db import Connection, Database
 from vademecum.store.documents import StoredFile
@@ -52,6 +52,10 @@ class _Target:
     def anew(self, old: StoredFile | None) -> bool:
         """Whether a file is stored anew though it is as it was: once in a run."""
         return self.force and (old is None or old.run_id != self.run)
+
+    def due(self, old: StoredFile | None) -> bool:
+        """Whether a file is to be read whatever its bytes are."""
+        return old is None or self.anew(old) or old.needs_processing or old.recipe != self.recipe
 
 
 @dataclass(slots=True, kw_only=True)
@@ -91,11 +95,13 @@ async def store_folder(
     max_bytes: int,
     seconds: int,
     progress: Callable[[int, int], None] = lambda done, total: None,
+    begun: Callable[[int], None] = lambda due: None,
 ) -> FolderReport:
     """Bring the stored documents of a folder up to date; each file is one transaction.
 
     What is counted is noted in the run as it comes. Mode full stores every file anew, but not
-    twice in one run; recreate also removes what the collection holds from elsewhere.
+    twice in one run; recreate also removes what the collection holds from elsewhere. `begun` is
+    told how many files are to be read, not counting those whose bytes may turn out to be others.
 
     A file that cannot be read keeps what is stored of it; one that is gone is removed. Raises
     UnreadableSource when the folder itself cannot be read.
@@ -104,8 +110,6 @@ async def store_folder(
     found = await asyncio.to_thread(lambda: list(scan(root, max_bytes=max_bytes)))
     stored = await database.retry(lambda: _stored(database, collection, root))
     report = FolderReport()
-    kept: set[str] = set()
-    untouched: list[DocumentId] = []
     target = _Target(
         database=database,
         collection=collection,
@@ -115,21 +119,10 @@ async def store_folder(
         max_bytes=max_bytes,
         seconds=seconds,
     )
-    noted, noted_at = 0, time.monotonic()
+    begun(sum(isinstance(e, Found) and target.due(stored.get(printable(e.path))) for e in found))
+    kept = {_absolute(root, entry) for entry in found}
     await database.retry(lambda: _begin_reading(database, run, len(found)))
-    for start in range(0, len(found), READ_TOGETHER):
-        batch = found[start : start + READ_TOGETHER]
-        for entry in batch:
-            kept.add(_absolute(root, entry))
-        changed = await asyncio.to_thread(_changed, batch, stored, target, report, untouched)
-        for file, old in changed:
-            await _store_file(target, file, old, report)
-        if time.monotonic() - noted_at > SECONDS_BETWEEN_NOTES or start + READ_TOGETHER >= len(
-            found
-        ):
-            await database.retry(partial(_note, target, report, len(found), noted))
-            noted, noted_at = len(report.failed), time.monotonic()
-        progress(min(start + READ_TOGETHER, len(found)), len(found))
+    untouched = await _store_found(target, found, stored, report, progress)
     # Nothing is known of what is below a folder that cannot be read.
     unread = tuple(f"{_absolute(root, e)}/" for e in found if isinstance(e, Skipped))
     gone = [
@@ -137,9 +130,42 @@ async def store_folder(
     ]
     if mode == "recreate":
         gone += await database.retry(lambda: _elsewhere(database, collection, root))
-    await database.retry(lambda: _finish_folder(database, run, untouched, gone))
+    await database.retry(lambda: _finish_folder(target, untouched, gone))
     report.deleted = len(gone)
     return report
+
+
+async def _store_found(
+    target: _Target,
+    found: Sequence[Found | Skipped],
+    stored: dict[str, StoredFile],
+    report: FolderReport,
+    progress: Callable[[int, int], None],
+) -> list[DocumentId]:
+    """Those of the stored documents that are as they were. What the report counts is noted in the
+    run now and then and at the end, also where it is stopped before."""
+    untouched: list[DocumentId] = []
+    noted, noted_at = 0, time.monotonic()
+
+    async def note() -> None:
+        await _note(target, report, len(found), noted)
+
+    try:
+        for start in range(0, len(found), READ_TOGETHER):
+            batch = found[start : start + READ_TOGETHER]
+            changed = await asyncio.to_thread(_changed, batch, stored, target, report, untouched)
+            for file, old in changed:
+                await _store_file(target, file, old, report)
+            if time.monotonic() - noted_at > SECONDS_BETWEEN_NOTES:
+                await target.database.retry(note)
+                noted, noted_at = len(report.failed), time.monotonic()
+            progress(start + len(batch), len(found))
+    except asyncio.CancelledError:
+        with contextlib.suppress(DatabaseUnavailable):
+            await asyncio.shield(note())
+        raise
+    await target.database.retry(note)
+    return untouched
 
 
 async def queue_stored(
@@ -207,7 +233,7 @@ def _changed(
             report.failed.append(Failure(path=entry.relative, error=entry.reason))
             continue
         old = stored.get(printable(entry.path))
-        if old is None or target.anew(old) or old.needs_processing or old.recipe != target.recipe:
+        if old is None or target.due(old):
             changed.append((entry, old))
             continue
         try:
@@ -263,7 +289,7 @@ async def _store_file(
     if change == "unchanged" and old is not None:
         if old.needs_processing or old.recipe != target.recipe:
             # Its content is as it was, but it is not searchable, or not in the present form.
-            await database.retry(lambda: _enqueue(database, stored, target.run))
+            await database.retry(lambda: _enqueue(target, stored))
             report.again += 1
         elif old.run_id == target.run:
             report.again += 1
@@ -285,9 +311,12 @@ async def _upsert(
         )
 
 
-async def _enqueue(database: Database, document: DocumentId, run: int) -> None:
-    async with database.connection() as connection:
-        await jobs.enqueue(connection, [document], run=run)
+async def _enqueue(target: _Target, document: DocumentId) -> None:
+    async with target.database.transaction() as connection:
+        # A worker may have made it meanwhile, or be about to.
+        await jobs.lock_waiting(connection, document)
+        if await documents.is_due(connection, document, recipe=target.recipe, run=target.run):
+            await jobs.enqueue(connection, [document], run=target.run)
 
 
 async def _stored(database: Database, collection: Collection, root: Path) -> dict[str, StoredFile]:
@@ -319,12 +348,14 @@ async def _note(target: _Target, report: FolderReport, total: int, noted: int) -
 
 
 async def _finish_folder(
-    database: Database, run: int, untouched: Sequence[DocumentId], gone: Sequence[DocumentId]
+    target: _Target, untouched: Sequence[DocumentId], gone: Sequence[DocumentId]
 ) -> None:
-    async with database.transaction() as connection:
+    async with target.database.transaction() as connection:
         await documents.touch(connection, untouched)
         await documents.lock(connection, gone)
-        await runs.note_deletes(connection, run, gone)
+        # In this order workers lock them, too.
+        await lexical.lock(connection, target.collection.id)
+        await runs.note_deletes(connection, target.run, gone)
         await documents.delete(connection, gone)
 
 

@@ -149,7 +149,7 @@ async def _free_path(connection: Connection, collection: CollectionId, source: S
 
 
 async def touch(connection: Connection, ids: Ids[DocumentId]) -> None:
-    """Note that these were looked at and had not changed."""
+    """Note, to the day, that these were looked at and had not changed."""
     await connection.execute(SQL["touch_documents"], {"ids": list(ids)})
 
 
@@ -227,6 +227,14 @@ async def to_reprocess(
         {"collection": collection, "recipe": recipe, "force": force},
     )
     return [document for (document,) in await cursor.fetchall()]
+
+
+async def is_due(connection: Connection, document: DocumentId, *, recipe: str, run: int) -> bool:
+    """Whether its chunks are to be made, and no worker of the run is at it."""
+    cursor = await connection.execute(
+        SQL["document_due"], {"document": document, "recipe": recipe, "run": run}
+    )
+    return await cursor.fetchone() is not None
 
 
 async def path_of(connection: Connection, document: DocumentId) -> str:

@@ -64,6 +64,11 @@ async def enqueue(
     )
 
 
+async def lock_waiting(connection: Connection, document: DocumentId) -> None:
+    """Keep the document's job, if one waits, from workers until the transaction ends."""
+    await connection.execute(SQL["lock_waiting_job"], {"document": document})
+
+
 async def hold(connection: Connection, run: int) -> None:
     """Keep what waits of a cancelled run from workers."""
     await connection.execute(SQL["hold_jobs"], {"run": run})

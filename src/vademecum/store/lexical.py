@@ -148,13 +148,18 @@ async def delete(connection: Connection, chunks: Ids[ChunkId]) -> None:
     await connection.execute(SQL["delete_chunk_terms"], {"chunks": list(chunks)})
 
 
+async def lock(connection: Connection, collection: CollectionId) -> None:
+    """Let other writers of the collection's chunks wait until the transaction ends."""
+    await connection.execute(SQL["lock_lexical_statistics"], {"collection": collection})
+
+
 async def merge(connection: Connection, collection: CollectionId) -> bool:
     """Make one segment of the newest ones, where these are too many; whether it had to.
 
     Searches go on meanwhile, other writers of the collection wait.
     """
     async with connection.transaction():
-        await connection.execute(SQL["lock_lexical_statistics"], {"collection": collection})
+        await lock(connection, collection)
         cursor = await connection.execute(SQL["segments"], {"collection": collection})
         segments = [Segment(*row) for row in await cursor.fetchall()]
         due = to_merge(segments)

@@ -40,7 +40,9 @@ UPDATE crawled_documents
  WHERE id = %(id)s;
 
 -- name: touch_documents
-UPDATE crawled_documents SET last_fetched_at = now() WHERE id = ANY (%(ids)s);
+-- To the day: to write all rows of a large folder takes longer than to read and hash its files.
+UPDATE crawled_documents SET last_fetched_at = now()
+ WHERE id = ANY (%(ids)s) AND last_fetched_at < now() - interval '1 day';
 
 -- name: lock_to_delete
 -- Until the deletion is through no worker swaps their chunks, so that what goes can be counted.
@@ -92,6 +94,12 @@ SELECT id FROM crawled_documents
  WHERE collection_id = %(collection)s
    AND (%(force)s OR needs_processing OR recipe IS DISTINCT FROM %(recipe)s)
  ORDER BY id;
+
+-- name: document_due
+SELECT id FROM crawled_documents d
+ WHERE id = %(document)s AND (needs_processing OR recipe IS DISTINCT FROM %(recipe)s)
+   AND NOT EXISTS (SELECT FROM processing_queue q
+                    WHERE q.document_id = d.id AND q.status = 'processing' AND q.run_id = %(run)s);
 
 -- name: document_path
 SELECT path FROM crawled_documents WHERE id = %(document)s;

@@ -14,6 +14,11 @@ ON CONFLICT (document_id, operation) WHERE status = 'pending'
 DO UPDATE SET available_at = now(), failures = 0, attempts = 0, error_message = NULL,
               run_id = coalesce(excluded.run_id, q.run_id);
 
+-- name: lock_waiting_job
+-- Until the transaction ends no worker leases it; one that is leasing it just now is waited for.
+SELECT id FROM processing_queue
+ WHERE document_id = %(document)s AND status = 'pending' FOR UPDATE;
+
 -- name: lease_jobs
 -- The next jobs, now ours until the lease runs out. Where workers have died on a job, it is taken
 -- with ever fewer others and in the end alone, so that it cannot take them with it.

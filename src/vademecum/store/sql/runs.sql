@@ -140,7 +140,8 @@ RETURNING state;
 -- name: runs
 -- Runs, newest first. Processed is what was stored, less what failed and what still waits.
 SELECT r.id, c.name AS collection, r.folder, r.mode, r.state, r.stored, r.files_total,
-       (r.files_stored - f.later - w.waiting)::integer AS files_processed,
+       -- What is stored is noted now and then, and may wait already.
+       greatest(r.files_stored - f.later - w.waiting, 0)::integer AS files_processed,
        r.files_skipped, f.failed::integer AS files_failed, w.waiting::integer AS files_pending,
        r.files_deleted, r.chunks_created, r.chunks_deleted, r.error, r.cancel_asked,
        r.created_at, r.started_at, r.completed_at,

@@ -19,6 +19,7 @@ class ProgressLine:
         self._last = time.monotonic()
         self._shown = False
         self._started = time.monotonic()
+        self._reading = self._indexed = ""
 
     def listener(self) -> Listener:
         return Listener(read=self._read, worked=self._worked, notice=self._notice)
@@ -29,22 +30,25 @@ class ProgressLine:
         self._shown = False
 
     def _read(self, done: int, total: int) -> None:
-        self._show(f"reading {done} of {total} files")
+        self._reading = f"reading {done} of {total} files" if done < total else ""
+        self._show()
 
     def _worked(self, progress: Progress) -> None:
         seconds = time.monotonic() - self._started
-        self._show(
+        self._indexed = (
             f"indexed {progress.done} of {progress.done + progress.left} documents, "
             f"{progress.chunks} chunks, {seconds:.0f} s"
         )
+        self._show()
 
     def _notice(self, text: str) -> None:
         self.end()
         click.echo(text, err=True)
 
-    def _show(self, text: str) -> None:
+    def _show(self) -> None:
         if self._quiet:
             return
+        text = ", ".join(filter(None, (self._reading, self._indexed)))
         now = time.monotonic()
         if self._terminal:
             click.echo(f"\r\033[K{text}", nl=False, err=True)
