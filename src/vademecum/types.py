@@ -140,6 +140,8 @@ class Query:
     """Fields (title, heading, topic, file) whose match with the query counts more."""
     rerank: bool = False
     """Whether a reranker puts the best hits in order, where there is one."""
+    snippets: bool = True
+    """Whether hits have snippets."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -25,6 +25,7 @@ def query(text: str, *, language: str, package: str, category: str) -> Query:
         text=text,
         collection=EXTERNAL,
         limit=CANDIDATES,
+        snippets=False,
         filters=tuple(f"{facet}={value}" for facet, value in wanted.items() if value),
     )
 

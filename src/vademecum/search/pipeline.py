@@ -152,7 +152,8 @@ async def search(
         name: {scored.number: place for place, scored in enumerate(ranking, 1)}
         for name, ranking in found.rankings.items()
     }
-    return [_hit(hit, best.stored[hit.chunk_id], wanted, places, seen) for hit in best.hits]
+    shown = wanted if query.snippets else None
+    return [_hit(hit, best.stored[hit.chunk_id], shown, places, seen) for hit in best.hits]
 
 
 async def _let_through(
@@ -330,7 +331,7 @@ async def _distinct(
 
     What the filter asks for is asked again of what is read: a document may change meanwhile.
     """
-    for looked_at in (limit * 2, len(ranked)):
+    for looked_at in (limit + min(limit, 20), len(ranked)):
         hits = ranked[:looked_at]
         stored = await chunks.by_id(connection, collection.id, [hit.chunk_id for hit in hits])
         best: dict[tuple[DocumentId, str], _Ranked] = {}
@@ -346,7 +347,7 @@ async def _distinct(
 def _hit(
     ranked: _Ranked,
     chunk: StoredChunk,
-    wanted: Ids[str],
+    wanted: Ids[str] | None,
     places: Mapping[str, Mapping[int | None, int]],
     seen: Candidates,
 ) -> Hit:
@@ -366,7 +367,7 @@ def _hit(
         section_id=chunk.section_id,
         ordinal=chunk.ordinal,
         text=chunk.text,
-        snippet=snippet(chunk.text, wanted),
+        snippet="" if wanted is None else snippet(chunk.text, wanted),
         facets=chunk.facets,
         contributions=tuple(
             Contribution(
