@@ -176,11 +176,12 @@ class Life(RuleBasedStateMachine):
         with suppress(RunCancelled):
             await task
 
-    @rule(data=st.data())
-    def resume(self, data: st.DataObject) -> None:
+    @rule(which=st.integers(0, 5))
+    def resume(self, which: int) -> None:
+        # How many there are depends on the moment that others were stopped: nothing to draw from.
         found = self.runner.run(self.app.runs.listed())
         if left := [run.id for run in found if run.state in ("cancelled", "failed")]:
-            self.do(self.app.ingest.resume_run(data.draw(st.sampled_from(left))))
+            self.do(self.app.ingest.resume_run(left[which % len(left)]))
 
     @rule(limit=st.integers(1, 3))
     def drain_some(self, limit: int) -> None:

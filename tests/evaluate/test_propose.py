@@ -104,6 +104,6 @@ def test_without_an_embedder_there_are_no_other_words(
 
     done = vade("eval", "init", "-c", "docs", "-o", tmp_path / "gold.jsonl")
 
-    assert done.returncode == 1
-    assert "embeddings" in done.stderr
+    assert done.returncode == 2
+    assert "vade reindex -c docs" in done.stderr
     assert not (tmp_path / "gold.jsonl").exists()

@@ -44,7 +44,7 @@ ARRAY = page(
     ),
     ("Return value", "<p>A new array.</p>"),
     ("Examples", '<pre class="brush: js"><code>const roots = [1, 4].map(Math.sqrt);</code></pre>'),
-    ("Notes", "<p>Avoid calling it only for what the callback does besides.</p>"),
+    ("Notes", "<p>Avoid mapping an array only for what the callback does besides.</p>"),
 )
 
 
