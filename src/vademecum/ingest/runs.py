@@ -226,17 +226,19 @@ class Runs:
         beating = asyncio.create_task(self._beat(held))
         try:
             await asyncio.wait({working, beating}, return_when=asyncio.FIRST_COMPLETED)
+            if stop := not working.done():
+                await _stopped(working)
         except asyncio.CancelledError:
             await _stopped(working, beating)
             await self._end(held, None if put_back else "cancelled", "interrupted")
             raise
-        if not working.done():
-            await _stopped(working)
+        # From here on the end is what is waited for first: who is stopped meanwhile has noted it.
+        if stop:
             if beating.exception() is not None or not beating.result():
                 raise RunCancelled(held.run, "given up: it gave no sign of life for too long")
             await self._end(held, "cancelled")
             raise RunCancelled(held.run)
-        await _stopped(beating)
+        beating.cancel()
         if (error := working.exception()) is not None:
             await self._end(held, "failed", _told(error))
         elif hand_over:
@@ -274,8 +276,14 @@ class Runs:
             async with self._database.connection() as connection:
                 await note(connection, held.run, held.holder)
 
-        with contextlib.suppress(VadeError):
-            await asyncio.shield(self._database.retry(write, tries=3))
+        writing = asyncio.ensure_future(self._database.retry(write, tries=3))
+        try:
+            with contextlib.suppress(VadeError):
+                await asyncio.shield(writing)
+        except asyncio.CancelledError:
+            with contextlib.suppress(VadeError):
+                await writing
+            raise
 
 
 async def _stopped(*tasks: asyncio.Future[Any]) -> None:
