@@ -221,7 +221,8 @@ class Life(RuleBasedStateMachine):
                 asyncio.create_task(self.readers.search()),
             ]
             try:
-                async with asyncio.timeout(45):
+                # Longer than a lease: what a stopped worker had in hand may wait for its end.
+                async with asyncio.timeout(150):
                     await work
             finally:
                 for task in reading:

@@ -327,12 +327,12 @@ def test_killed_in_between_it_is_stale_exactly_when_the_passage_is_another(
         "VADE_DATABASE_URL": database_url,
     }
     seen = set()
-    for _ in range(6):
+    for pause in sorted(chance.uniform(0.3, 2.5) for _ in range(6)):
         command = subprocess.Popen(
             [COMMAND, "bulk-index", folder, "-c", "kb", "--json"],
             env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
         )  # fmt: skip
-        time.sleep(chance.uniform(0.5, 2.5))
+        time.sleep(pause)
         command.send_signal(signal.SIGKILL)
         command.wait(timeout=60)
         old = "6 connections" in vade("read", "kb/zz.md#size").stdout
