@@ -285,6 +285,24 @@ async def test_what_is_given_back_counts_as_no_attempt(queue: Queue) -> None:
     ]
 
 
+@pytest.mark.parametrize("lost", [False, True])
+async def test_of_two_jobs_of_one_document_given_back_the_newer_stays(
+    queue: Queue, lost: bool
+) -> None:
+    await queue.store("a.md", "old")
+    await queue.lease()
+    await queue.store("a.md", "new")
+    [newer] = await queue.lease()
+
+    async with queue.database.connection() as connection:
+        if lost:
+            await jobs.return_lost(connection, "me")
+        else:
+            await jobs.give_back(connection, "me")
+
+    assert [job.id for job in await queue.lease("other")] == [newer.id]
+
+
 async def test_a_document_changed_while_it_is_processed_gets_a_second_job(queue: Queue) -> None:
     await queue.fill(["one"])
     first = await queue.lease()

@@ -64,8 +64,11 @@ WITH lost AS (
        FOR UPDATE SKIP LOCKED
 ), superseded AS (
     DELETE FROM processing_queue q USING lost l
-     WHERE q.id = l.id AND EXISTS (SELECT FROM processing_queue n
-            WHERE n.document_id = l.document_id AND n.operation = l.operation AND n.status = 'pending')
+     WHERE q.id = l.id
+       AND (EXISTS (SELECT FROM processing_queue n WHERE n.document_id = l.document_id
+                       AND n.operation = l.operation AND n.status = 'pending')
+            OR EXISTS (SELECT FROM lost m WHERE m.document_id = l.document_id
+                          AND m.operation = l.operation AND m.id > l.id))
     RETURNING q.id
 ), returned AS (
     UPDATE processing_queue q
@@ -91,7 +94,11 @@ DELETE FROM processing_queue q
  WHERE (%(ids)s::integer[] IS NULL OR q.id = ANY (%(ids)s))
    AND q.status = 'processing' AND q.worker = %(worker)s
    AND EXISTS (SELECT FROM processing_queue n WHERE n.document_id = q.document_id
-                  AND n.operation = q.operation AND n.status = 'pending');
+                  AND n.operation = q.operation
+                  AND (n.status = 'pending'
+                       -- A document that is stored again while a worker has it may be leased twice.
+                       OR n.status = 'processing' AND n.worker = %(worker)s AND n.id > q.id
+                          AND (%(ids)s::integer[] IS NULL OR n.id = ANY (%(ids)s))));
 
 -- name: give_back_jobs
 -- What a worker has not done and will not do now; it counts as no attempt.
