@@ -48,5 +48,7 @@ async def overlapped(
     except BaseException:
         working.cancel()
         await asyncio.wait({working})
+        if not working.cancelled():
+            working.exception()  # taken note of: the one of storing is raised
         raise
     return stored, await working
