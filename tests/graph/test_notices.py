@@ -115,6 +115,36 @@ def test_no_notice_where_there_is_none(source: str) -> None:
     assert said(source) == []
 
 
+@pytest.mark.parametrize(
+    ("docstring", "expected"),
+    [
+        ("Old.\n\n.. deprecated:: 2.3\n   Use `new`.", ["2.3"]),
+        ("=====\nOld\n=====\n\n.. deprecated:: 2.3\n   Use `new`.", ["2.3"]),
+        ("Types.\n\nBase\n----\n\n.. deprecated:: 2.3\n   The `Base` helper goes.", []),
+        ("=====\nTypes\n=====\n\nSome.\n\nBase\n~~~~\n.. deprecated:: 2.3\n   Goes.", []),
+    ],
+)
+def test_what_stands_under_a_heading_of_a_module_is_not_about_the_module(
+    docstring: str, expected: list[str]
+) -> None:
+    tree = ast.parse(f'"""{docstring}\n"""')
+    assert [one.since for one in notices.of_module(tree, {})] == expected
+
+
+def test_a_class_is_deprecated_where_all_ways_to_make_it_are() -> None:
+    one = """
+        class Language:
+            @overload
+            @deprecated("int argument support is deprecated")
+            def __init__(self, ptr: int) -> None: ...
+            @overload
+            {}
+            def __init__(self, ptr: object) -> None: ...
+    """
+    assert facts(one.format("")) == []
+    assert facts(one.format('@deprecated("Use `g` instead.")')) != []
+
+
 def test_names_that_a_module_gives_with_a_warning() -> None:
     tree = ast.parse(
         dedent(

@@ -221,6 +221,18 @@ def test_a_lock_that_differs_and_a_package_that_is_missing_are_told(
     ]
 
 
+def test_a_folder_means_the_same_however_it_is_named(
+    scan: Callable[[dict[str, str]], RadarReport], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = {"tests/a.py": "from .helpers import one\nimport lib\n\nlib.old()\n"}
+    whole = scan({**files, "more/serving.py": "one = 1\n", "main.py": "from serving import one\n"})
+    monkeypatch.chdir(tmp_path / "p")
+    here = radar(Path(), home=tmp_path / "home")
+    assert here.findings == whole.findings
+    # What a relative import or a name of the project's own lacks is no package to be installed.
+    assert here.notices == whole.notices == []
+
+
 def test_nothing_of_a_library_runs(tmp_path: Path) -> None:
     trap = tmp_path / "trap"
     install(
@@ -280,6 +292,10 @@ def test_the_command(
         "2.0",
     )
     assert json.loads((tmp_path / "out.sarif").read_text())["version"] == "2.1.0"
+    (root / "again.py").write_text("import lib\nlib.old()\n")
+    told = vade("radar", root).stdout
+    assert told.count("lib.old()\n") == 2
+    assert told.count("will be removed in 2.0") == 1  # once, however many lines it concerns
     assert vade("radar", root, "--fail-on", "removed").returncode == 0
     assert vade("radar", tmp_path / "nowhere").returncode == 2
     assert vade("radar", root, "--sarif", tmp_path / "no" / "folder").returncode == 2

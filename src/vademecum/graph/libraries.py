@@ -16,7 +16,7 @@ from vademecum.graph.changelog import Changelog
 from vademecum.graph.sources.environment import Environment, Installed
 from vademecum.graph.told import told_by
 
-READER = 6
+READER = 7
 """Of what is read; raised when files read before would lack something."""
 
 

@@ -19,6 +19,7 @@ _DIRECTIVE = re.compile(
 _OWNER = re.compile(
     r"^\s*(?::param(?:eter)?\s+(?:[\w.\[\], |]+\s+)?(\w+)\s*:|\*{0,2}(\w+)\s*(?:\([^)]*\))?\s*:)"
 )
+_HEADING = re.compile(r"^\S.*\n([=~^#*\"'+`-])\1{2,}[ \t]*$", re.MULTILINE)
 _OPENS_DEPRECATED = re.compile(r"^\W{0,3}deprecated\b", re.IGNORECASE)
 _WARNING_CALL = re.compile(r"deprecat", re.IGNORECASE)
 _SAYS_SO = re.compile(
@@ -80,19 +81,40 @@ def of_class(node: ast.ClassDef, constants: Mapping[str, str]) -> list[Deprecati
     """What is said against a class; a warning that each instance gives is one against it."""
     found = [*_of_decorators(node, constants, set())]
     found += of_docstring(ast.get_docstring(node, clean=False) or "", node.lineno, set())
-    for statement in node.body:
-        if isinstance(statement, ast.FunctionDef) and statement.name in ("__init__", "__new__"):
-            said = of_function(statement, constants)
-            # What is said of `__init__` itself is said of making instances.
-            found += [one for one in said if not one.conditional]
+    for name in ("__init__", "__new__"):
+        # What is said of `__init__` itself is said of making instances; of overloads only where
+        # all of them say so, since a call does not show which is meant.
+        made = [one for one in node.body if isinstance(one, ast.FunctionDef) and one.name == name]
+        overloads = [one for one in made if _is_overload(one)]
+        said = [of_function(one, constants) for one in made if one not in overloads]
+        told = [of_function(one, constants) for one in overloads]
+        if all(told):
+            said += told
+        found += [one for each in said for one in each if not one.conditional]
     return _without_repetition(found)
+
+
+def _is_overload(node: ast.FunctionDef) -> bool:
+    return any(_dotted(one).rpartition(".")[2] == "overload" for one in node.decorator_list)
 
 
 def of_module(node: ast.Module, constants: Mapping[str, str]) -> list[Deprecation]:
     """What a module says against itself when it is imported, or in its docstring."""
-    found = of_docstring(ast.get_docstring(node, clean=False) or "", 1, set())
+    opening = _before_topics(cleandoc(ast.get_docstring(node, clean=False) or ""))
+    found = of_docstring(opening, 1, set())
     found += [one for one in _of_warnings(node.body, constants, set()) if not one.conditional]
     return _without_repetition(found)
+
+
+def _before_topics(text: str) -> str:
+    """A module's docstring up to the first heading that text stands before: what follows is about
+    a topic, often one of the module's names, and not about the module."""
+    end = 0
+    for heading in _HEADING.finditer(text):
+        if re.search(r"\w", text[end : heading.start()]):
+            return text[: heading.start()]
+        end = heading.end()
+    return text
 
 
 def of_getattr(node: ast.Module, constants: Mapping[str, str]) -> dict[str, Deprecation]:

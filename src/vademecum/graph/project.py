@@ -48,6 +48,7 @@ def read_project(
     """Every file of code under a folder, or the one file. Raises BadInput, UnreadableSource."""
     if not os.path.exists(root):  # false for what is no path at all
         raise BadInput(f"there is no {root}")
+    root = root.resolve()  # as files are named, whose modules follow from where they stand in it
     folder = root if root.is_dir() else root.parent
     only = None if root.is_dir() else root.name
     paths: list[tuple[Path, str]] = []

@@ -120,7 +120,9 @@ def _differences(project: Project, libraries: Libraries, pins: dict[str, Locked]
                 f"{name}: {pin.file} has {pin.version}, installed is {library.version},"
                 " which was looked at; --fetch looks at the locked one"
             )
-    missing = {top for top in _imported(project) if libraries.get(top) is None}
+    # A name that a folder or module of the project has may be found from another folder.
+    own = {part for module in project.modules for part in module.split(".")}
+    missing = {top for top in _imported(project) - own if libraries.get(top) is None}
     if missing:
         locked_ones = locked_versions.wanted(libraries.environment, missing, pins)
         hint = "; --fetch looks at the locked versions" if locked_ones else ""

@@ -3,6 +3,7 @@
 import json
 import sys
 from pathlib import Path
+from textwrap import shorten
 from typing import TYPE_CHECKING
 
 import click
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
     from vademecum.graph.changelog import Changelog
     from vademecum.graph.radar import Finding
     from vademecum.graph.watch import RadarReport
+
+MAX_SENTENCE = 240
+"""Characters of what a library says that are printed; --json has all of it."""
 
 
 @click.command(
@@ -136,8 +140,9 @@ def _write_sarif(report: "RadarReport", path: Path) -> None:
 
 
 def _print(report: "RadarReport") -> None:
+    told: set[str] = set()
     for one in report.findings:
-        _print_finding(one)
+        _print_finding(one, told)
     for skipped in report.skipped:
         note(f"skipped {skipped.relative}: {skipped.reason}")
     found = len(report.findings)
@@ -147,7 +152,8 @@ def _print(report: "RadarReport") -> None:
     )
 
 
-def _print_finding(one: "Finding") -> None:
+def _print_finding(one: "Finding", told: set[str]) -> None:
+    """A finding; what the library says of it the first time only, after that it is in `told`."""
     thing = f"{one.api}({one.parameter}=)" if one.parameter else one.api
     state = {"removed": "removed", "deprecated": "deprecated", "parameter": "deprecated argument"}
     colour = "red" if one.rule == "removed" else "yellow"
@@ -164,5 +170,9 @@ def _print_finding(one: "Finding") -> None:
         when.append(f"use {one.replacement}")
     if when:
         click.echo(f"    {'; '.join(when)}")
-    where = f"  [{one.evidence}]" if one.evidence else ""
-    click.echo(f"    “{one.sentence}”{where}\n")
+    if one.sentence not in told:
+        told.add(one.sentence)
+        sentence = shorten(one.sentence, MAX_SENTENCE, placeholder=" …")
+        where = f"  [{one.evidence}]" if one.evidence else ""
+        click.echo(f"    “{sentence}”{where}")
+    click.echo()
