@@ -172,6 +172,7 @@ class App:
             self.graph,
             home=settings.home / "graph" / "libraries",
             changelogs=self.sources.changelogs,
+            embed=self._embed_external,
         )
         self.memory = MemoryCalls(
             database,

@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import Callable
+from pathlib import Path
 from subprocess import CompletedProcess
 
 from graph.graph_things import CODE, FILE, FUNCTION, GUIDE, KNOWN, SHARED
@@ -37,10 +38,13 @@ def test_show_query_top_and_outcomes(vade: Vade, settings: Settings) -> None:
         "coder",
         "--outcome",
         "misled",
+        "--project",
+        "shop",
         "--json",
     )
     top = vade("graph", "top", "guide", "--language", "Python", "--json")
     status = vade("graph", "status", "--project", "shop", "--json")
+    shared = vade("graph", "status")
 
     assert "<- DEMONSTRATES CodeExample With a timeout  (environment: all)" in shown.stdout
     assert "-> USED_IN Function fetch  (link: shop/client.py)" in shown.stdout
@@ -51,6 +55,32 @@ def test_show_query_top_and_outcomes(vade: Vade, settings: Settings) -> None:
         "Requests guide",
     ]
     assert json.loads(status.stdout)["entities"]["Function"] == 1
+    assert "Function" not in shared.stdout
+    assert shared.stdout.splitlines()[-1].split() == ["3", "shop"]
+
+
+def test_a_decision_and_a_solution_are_kept_with_what_informed_them(
+    vade: Vade, settings: Settings, tmp_path: Path
+) -> None:
+    fill(settings)
+    trace = tmp_path / "trace.txt"
+    trace.write_text("Traceback (most recent call last):\nKeyError: 'timeout'\n")
+    record = ["graph", "record-outcome", str(GUIDE.id), "--agent", "coder", "--project", "shop"]
+    for _ in range(2):
+        vade(
+            *record, "--outcome", "success", "--use", "first", "--error", trace,
+            "--decision", "Wait for ten seconds.",
+        )  # fmt: skip
+    nothing = vade(*record, "--outcome", "success", "--error", __file__)
+    shown = vade("graph", "show", str(GUIDE.id), "--project", "shop").stdout
+    told = vade("context", "mend it", "--error", trace, "-p", "shop")
+
+    assert "-> INFORMED_DECISION Decision Wait for ten seconds." in shown
+    assert "-> SOLVES ErrorPattern KeyError: 'timeout'" in shown
+    assert "(1 uses, 1 helped, 0 failed, 0 misled)" in shown  # one use, however often it is told
+    assert GUIDE.title in told.stdout
+    assert nothing.returncode == 2
+    assert "no exception" in nothing.stderr
 
 
 def test_what_is_wrong_is_said_in_one_line(vade: Vade) -> None:

@@ -1,5 +1,6 @@
 """Linking: code to APIs and documents, incrementally, in a real database."""
 
+import sys
 from pathlib import Path
 
 from graph.environments import install, project
@@ -68,6 +69,39 @@ async def test_calls_and_imports_are_tied(app: App, tmp_path: Path) -> None:
     explained = await app.graph.relations([document.id], project="shop", kinds=["EXPLAINS"])
     [file] = await app.graph.find(CodeFile, ["a.py"], project="shop")
     assert [one.end_id for one in explained] == [file.id]
+
+
+async def test_documents_of_libraries_are_found_once_linked(app: App, tmp_path: Path) -> None:
+    report = await app.code.link(make(tmp_path / "shop"))
+    [found] = await app.graph.relevant("How to use lib", limit=1)
+    assert report.searchable
+    assert found.document.title == "lib 2.0"
+
+
+async def test_packages_of_one_repository_have_each_its_document(app: App, tmp_path: Path) -> None:
+    root = project(tmp_path / "shop", {"a.py": "import one, two\n\none.f()\ntwo.f()\n"})
+    for name in ("one", "two"):
+        install(
+            root / ".venv",
+            name,
+            "2.0",
+            {f"{name}/__init__.py": "def f(): ...\n"},
+            Project_URL="Homepage, https://lib.example/",
+        )
+    await app.code.link(root)
+    found = await app.graph.find(ExternalDoc, ["one 2.0", "two 2.0"])
+    assert {one.package for one in found} == {"one", "two"}
+    assert (await app.graph.analyse()).gaps == []
+
+
+async def test_the_standard_library_works_with_its_version_of_python(
+    app: App, tmp_path: Path
+) -> None:
+    root = project(tmp_path / "shop", {"a.py": "import json\n\njson.dumps(1)\n"})
+    await app.code.link(root, python=Path(sys.executable))
+    minor = ".".join(str(part) for part in sys.version_info[:2])
+    rows = await app.graph.query("language_apis", language="python", version=minor, limit=1000)
+    assert "json.dumps" in [row["name"] for row in rows]
 
 
 async def test_a_deprecation_and_its_replacement_are_stated(app: App, tmp_path: Path) -> None:

@@ -108,6 +108,8 @@ async def test_language_apis(ask: Ask) -> None:
         "3.9": ["json.loads", "requests.get"],
         "3.12": ["json.loads", "tomllib.loads"],
     }
+    small = await ask("language_apis", language="python", version="3.5")
+    assert column(small, "name") == found["3.5"]
 
 
 async def test_framework_practices(ask: Ask) -> None:
@@ -168,6 +170,7 @@ async def test_top_documents_with_what_misled_below(ask: Ask) -> None:
     assert column(rows, "id") == [str(GUIDE.id), str(ANSWER.id)]
     assert rows[0]["relevance"] > 2 * rows[1]["relevance"] > 0
     assert await ask("top_documents", category="guide", language="Go") == []
+    assert await ask("top_documents", category="guide") == rows
 
 
 async def test_the_neighbourhood_of_a_file_and_of_a_function(ask: Ask) -> None:

@@ -168,6 +168,7 @@ class ContextCalls:
         agent: str,
         project: str,
         task: str = "",
+        use: str | None = None,
         decision: str = "",
         error: str = "",
     ) -> Scored:
@@ -179,7 +180,7 @@ class ContextCalls:
         if error and failure is None:
             raise BadInput("the error shows no exception that could be known again")
         scored = await self._graph.record_usage(
-            number, agent_id=agent, outcome=outcome, project=project, task=task
+            number, agent_id=agent, outcome=outcome, project=project, use=use, task=task
         )
         known = (await self._graph.get([number], project=project))[EntityId(number)]
         relations = []

@@ -38,6 +38,8 @@ Ask = Callable[[str, Mapping[str, Any]], Awaitable[list[dict[str, Any]]]]
 class GraphCounts:
     entities: dict[str, int]
     relations: dict[str, int]
+    projects: dict[str, int]
+    """Nodes of each project, which are counted above only where it is the one asked for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -390,7 +392,8 @@ class Graph:
         require_all("read")
         async with self._database.connection() as connection:
             entities, relations = await rows.counts(connection, _seen_by(project))
-        return GraphCounts(entities=entities, relations=relations)
+            projects = await rows.projects(connection)
+        return GraphCounts(entities=entities, relations=relations, projects=projects)
 
 
 def _seen_by(project: str) -> Sequence[str]:

@@ -22,7 +22,7 @@ from vademecum.graph.changelog import Changelog
 from vademecum.graph.code import CodeFile, Use
 from vademecum.graph.facade import Graph
 from vademecum.graph.libraries import READER, Libraries
-from vademecum.graph.nodes import APIReference, ExternalDoc, Node
+from vademecum.graph.nodes import APIReference, ExternalDoc, Language, Node
 from vademecum.graph.packages import Packages
 from vademecum.graph.project import Project, read_project
 from vademecum.graph.relations import Relation
@@ -36,7 +36,7 @@ SOURCE = "link"
 """Who states the links of code; the key is the file's path."""
 LIBRARY_SOURCE = "environment"
 """Who states the APIs of libraries; the key is `pypi:name@version`."""
-LINKER = 2
+LINKER = 3
 """Of what is linked; raised when links made before would lack something."""
 
 
@@ -58,6 +58,8 @@ class LinkReport:
     unresolved: int
     """Calls into installed libraries of which the code does not show what they call."""
     libraries: dict[str, str]
+    searchable: bool
+    """Whether the documents of libraries are found by words already; else a worker has to come."""
     skipped: list[Skipped]
     notices: list[str]
     seconds: float
@@ -81,11 +83,14 @@ class CodeLinks:
         *,
         home: Path,
         changelogs: Callable[[], Awaitable[Mapping[str, Sequence[Changelog]]]],
+        embed: Callable[[], Awaitable[bool]],
     ) -> None:
-        """`home` keeps what was read of libraries, `changelogs` gives those that were fetched."""
+        """`home` keeps what was read of libraries, `changelogs` gives those that were fetched,
+        `embed` makes their documents searchable."""
         self._graph = graph
         self._home = home
         self._changelogs = changelogs
+        self._embed = embed
 
     async def link(
         self,
@@ -150,6 +155,8 @@ class CodeLinks:
         gone = sorted(set(before) - {file.path for file in code.files})
         if gone:
             await self._graph.retract(SOURCE, gone, project=name)
+        # Also what a run that was stopped has left.
+        searchable = await self._embed() if changed else True
         return LinkReport(
             project=name,
             files=len(code.files),
@@ -166,6 +173,7 @@ class CodeLinks:
                     [*(libraries.used.items() if libraries else ()), *packages.used.items()]
                 )
             },
+            searchable=searchable,
             skipped=list(code.skipped),
             notices=[*notices, *packages.problems],
             seconds=time.perf_counter() - started,
@@ -206,6 +214,19 @@ class CodeLinks:
                 if document is not None and one.name.count(".") <= 1
             ]
             relations += list(references.replacements(library))
+            if library.ecosystem == "stdlib":
+                language = Language(
+                    language="Python", version=".".join(library.version.split(".")[:2])
+                )
+                relations += [
+                    Relation(
+                        kind="COMPATIBLE_WITH",
+                        start=one,
+                        end=language,
+                        properties={"version": language.version},
+                    )
+                    for one in made
+                ]
             every: list[Node] = [*made, *([document] if document else [])]
             await self._graph.state(
                 LIBRARY_SOURCE, key, nodes=every, relations=relations, digest=digest
@@ -278,8 +299,11 @@ class _References:
                     continue
                 wanted = said.replacement.partition("(")[0].partition("[")[0]
                 beside = f"{name.rpartition('.')[0]}.{wanted}"
-                top = f"{name.partition('.')[0]}.{wanted}"
-                found = next((one for one in (wanted, beside, top) if one in listed), None)
+                top = name.partition(".")[0]
+                # `np.vstack` where the library's users call it by another name
+                renamed = f"{top}.{wanted.partition('.')[2]}"
+                names = (wanted, beside, f"{top}.{wanted}", renamed)
+                found = next((one for one in names if one in listed), None)
                 if found is not None and found != name:
                     yield Relation(
                         kind="REPLACED_BY",
@@ -307,9 +331,16 @@ class _References:
         installed = self._libraries.environment.installed.get(library.name)
         if installed is None:
             return None
-        return self._document(
-            library, _home_of(installed), installed.name, installed.summary, installed.readme
-        )
+        home = _home_of(installed)
+        others = self._libraries.environment.installed.values()
+        if any(
+            one.name != installed.name
+            and one.version == installed.version
+            and _home_of(one) == home
+            for one in others
+        ):
+            home = _page_of(installed)  # packages of one repository: each its own document
+        return self._document(library, home, installed.name, installed.summary, installed.readme)
 
     def _document(
         self, library: Library, url: str, title: str, summary: str, text: str
@@ -335,7 +366,11 @@ def _home_of(one: Installed) -> str:
     wanted = ("documentation", "docs", "homepage", "source", "repository")
     by_label = {label.lower(): url for label, url in one.urls.items()}
     found = next((by_label[label] for label in wanted if label in by_label), None)
-    return found or f"https://pypi.org/project/{one.name}/{one.version}/"
+    return found or _page_of(one)
+
+
+def _page_of(one: Installed) -> str:
+    return f"https://pypi.org/project/{one.name}/{one.version}/"
 
 
 def _split(library: Library, name: str) -> tuple[str, str, str]:

@@ -59,7 +59,7 @@ QUERIES: dict[str, NamedQuery] = {
     ),
     "effective_sources": NamedQuery(summary="Sources by how often what they say helped"),
     "top_documents": NamedQuery(
-        summary="The best documents of a category and language",
+        summary="The best documents of a category, in a language or all",
         required=("category",),
         optional={"language": ""},
         limit=20,

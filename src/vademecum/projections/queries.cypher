@@ -15,8 +15,9 @@ RETURN a.id AS id, name, a.version AS read_from, a.signature AS signature,
 ORDER BY name, id LIMIT toInteger($limit)
 
 // name: language_apis
-MATCH (a:APIReference)-[:COMPATIBLE_WITH]->(l:Language {name: $language})
-WHERE (l.version_order = $order
+MATCH (a:APIReference)-[:COMPATIBLE_WITH]->(l:Language)
+WHERE toLower(l.name) = toLower($language)
+  AND (l.version_order = $order
        OR a.package = toLower($language) AND a.version_introduced_order <= $order)
   AND (coalesce(a.package, '') <> toLower($language) OR a.deprecated_in IS NULL
        OR a.deprecated_in_order > $order)
@@ -77,7 +78,7 @@ LIMIT toInteger($limit)
 
 // name: top_documents
 MATCH (d:ExternalDoc {category: $category})
-WHERE toLower(coalesce(d.language, '')) = $language
+WHERE $language = '' OR toLower(coalesce(d.language, '')) = $language
 RETURN d.id AS id, d.name AS name, d.source AS source, d.relevance_score AS relevance
 ORDER BY relevance DESC, id LIMIT toInteger($limit)
 

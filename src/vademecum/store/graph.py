@@ -231,6 +231,11 @@ async def counts(
     return found, dict(await relations.fetchall())
 
 
+async def projects(connection: Connection) -> dict[str, int]:
+    """The projects that nodes are of, with how many."""
+    return dict(await (await connection.execute(SQL["graph_projects"])).fetchall())
+
+
 async def stated_by(
     connection: Connection, ids: Collection[EntityId]
 ) -> dict[EntityId, list[tuple[str, str]]]:

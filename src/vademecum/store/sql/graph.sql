@@ -107,6 +107,10 @@ SELECT r.id, r.kind, r.start_id, r.end_id, r.properties, s.project, s.source, s.
 SELECT kind, count(*) FROM entities WHERE project = ANY (%(projects)s::text[])
  GROUP BY kind ORDER BY kind;
 
+-- name: graph_projects
+-- The projects whose code, decisions or usage the graph holds, with how many nodes of each.
+SELECT project, count(*) FROM entities WHERE project <> '' GROUP BY project ORDER BY project;
+
 -- name: count_relations
 SELECT r.kind, count(*) FROM relations r JOIN graph_statements s ON s.id = r.statement_id
  WHERE s.project = ANY (%(projects)s::text[]) GROUP BY r.kind ORDER BY r.kind;

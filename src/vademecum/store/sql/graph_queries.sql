@@ -31,7 +31,7 @@ SELECT DISTINCT id, name, package, version_introduced FROM (
       FROM entities l
       JOIN relations r ON r.end_id = l.id AND r.kind = 'COMPATIBLE_WITH'
       JOIN entities a ON a.id = r.start_id
-     WHERE l.kind = 'Language' AND l.name = %(language)s
+     WHERE l.kind = 'Language' AND lower(l.name) = lower(%(language)s)
        AND (l.properties ->> 'version_order' = %(order)s
             OR a.properties ->> 'package' = lower(%(language)s)
                AND (a.properties ->> 'version_introduced_order') COLLATE "C" <= %(order)s)
@@ -113,10 +113,11 @@ SELECT source, sum(successes)::int AS successes, sum(failures)::int AS failures,
  LIMIT %(limit)s;
 
 -- name: top_documents
+-- The best of a category; of all languages where none is named.
 SELECT e.id::text, e.name, e.properties ->> 'source' AS source, t.relevance
   FROM top_documents t JOIN entities e ON e.id = t.entity_id
- WHERE t.category = %(category)s AND t.language = %(language)s
- ORDER BY t.place LIMIT %(limit)s;
+ WHERE t.category = %(category)s AND (%(language)s = '' OR t.language = %(language)s)
+ ORDER BY t.relevance DESC, t.entity_id LIMIT %(limit)s;
 
 -- name: neighbourhood
 -- What is known about a file and its functions, or about one function: what leads to it, and from

@@ -8,7 +8,8 @@ import click
 
 from vademecum.errors import BadInput
 from vademecum.settings import Settings
-from vademecum.surfaces.cli.run import options, print_json, run
+from vademecum.surfaces.cli.project import PROJECT
+from vademecum.surfaces.cli.run import options, print_json, run, text_of
 
 STORES = click.Choice(["postgresql", "neo4j"])
 _TO = click.option("--to", default="neo4j", show_default=True, type=click.Choice(["neo4j"]))
@@ -25,7 +26,7 @@ Examples:
   vade graph queries
   vade graph query usable_apis -p package=requests -p version=2.31
   vade graph top guide --language python
-  vade graph record-outcome ID --agent coder --outcome success
+  vade graph record-outcome ID --agent coder --outcome success --decision "Retry three times."
 """,
 )
 def graph_command() -> None:
@@ -45,6 +46,10 @@ def status(settings: Settings, as_json: bool, project: str) -> None:
         click.echo(f"{title}: {sum(counts.values())}")
         for kind, count in counts.items():
             click.echo(f"  {count:8}  {kind}")
+    if not project and found.projects:
+        click.echo("projects, each with --project:")
+        for name, count in found.projects.items():
+            click.echo(f"  {count:8}  {name}")
 
 
 @graph_command.command("show")
@@ -109,10 +114,10 @@ def query(settings: Settings, as_json: bool, name: str, given: tuple[str, ...], 
 
 @graph_command.command("top")
 @click.argument("category", type=click.Choice(["api", "tutorial", "reference", "guide"]))
-@click.option("--language", default="", metavar="NAME")
+@click.option("--language", default="", metavar="NAME", help="Only of this language.")
 @options
 def top(settings: Settings, as_json: bool, category: str, language: str) -> None:
-    """The best documents of a category and language."""
+    """The best documents of a category, in a language or all."""
     rows = run(
         settings,
         lambda app: app.graph.query("top_documents", category=category, language=language),
@@ -169,11 +174,19 @@ def relevant(settings: Settings, as_json: bool, text: str, limit: int, **of: str
 )
 @click.option("--use", metavar="NAME", help="Names this use, so that it counts once.")
 @click.option("--task", default="", metavar="TEXT", help="What it was used for.")
-@_PROJECT
+@click.option("--decision", default="", metavar="TEXT", help="What was decided because of it.")
+@click.option("--error", type=click.File(), metavar="FILE", help="The traceback that it solved.")
+@PROJECT
 @options
-def record_outcome(settings: Settings, as_json: bool, id_: UUID, agent: str, **of: Any) -> None:
-    """Record that an agent used a document, and whether it helped."""
-    scored = run(settings, lambda app: app.graph.record_usage(id_, agent_id=agent, **of))
+def record_outcome(settings: Settings, as_json: bool, id_: UUID, error: Any, **of: Any) -> None:
+    """Record that an agent used a document, an API, an example or a practice, and whether it
+    helped.
+
+    The graph keeps what informed a decision, and what solved an error is told when that comes
+    again.
+    """
+    text = text_of(error) if error else ""
+    scored = run(settings, lambda app: app.context.record(id_, error=text, **of))
     if as_json:
         print_json({"id": scored.id, "score": _score(scored)})
     else:

@@ -70,6 +70,8 @@ def link_command(
         note(text)
     for skipped in report.skipped:
         note(f"skipped {skipped.relative}: {skipped.reason}")
+    if not report.searchable:
+        note("Documents of libraries are not searchable yet: `vade process-queue` goes on.")
     if as_json:
         print_json(report)
         return
