@@ -99,8 +99,6 @@ class Scored:
     chunk_id: ChunkId
     document_id: DocumentId
     score: float
-    number: int | None = None
-    """Of the chunk in its collection's lexical index, where it is known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

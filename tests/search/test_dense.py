@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from pgvector import HalfVector
 
+from vademecum.ranking import chunk_id
 from vademecum.store import documents, embeddings
 from vademecum.store.db import Connection, Database
 from vademecum.types import CollectionId, DocumentId, EmbeddingSpace, SpaceId
@@ -105,8 +106,8 @@ async def test_a_filter_does_not_starve_the_result(
     )
     exact = {chunk for (chunk,) in await cursor.fetchall()}
     assert len(hits) == 10
-    assert len(exact & {hit.chunk_id for hit in hits}) >= 9
-    assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
+    assert len(exact & {chunk_id(hit) for hit in hits}) >= 9
+    assert hits["score"].tolist() == sorted(hits["score"].tolist(), reverse=True)
 
 
 @pytest.mark.parametrize(("collection", "scanned"), [(1, 1), (2, 0)])
@@ -135,7 +136,7 @@ async def test_few_windows_are_all_compared_and_many_looked_up(
         connection, space=space, document=documents[0], vector=vector
     )
     best = sorted(everything.values(), reverse=True)[:8]
-    assert [hit.score for hit in hits] == pytest.approx(best, abs=1e-6 if not scanned else 0.05)
+    assert hits["score"].tolist() == pytest.approx(best, abs=1e-6 if not scanned else 0.05)
 
 
 async def test_a_keyword_keeps_to_the_documents_that_hold_it(

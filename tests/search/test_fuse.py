@@ -55,9 +55,11 @@ def test_the_best_chunk_of_a_document_has_at_least_its_own_score(
 
 
 def test_pairs_are_found_where_they_stand_together_and_nowhere_else() -> None:
-    sequences = [np.array(ids, dtype="<i4").tobytes() for ids in ([1, 2, 3], [2, 1], [3], [], [1])]
+    sequences = ([1, 2, 3], [2, 1], [3], [], [1])
+    joined = np.array([1, 2, 3, 0, 2, 1, 0, 3, 0, 0, 1], dtype="<i4").tobytes()
+    lengths = np.array([len(sequence) for sequence in sequences], np.int32)
     # The last of one sequence and the first of the next do not stand together.
-    assert pairs_held(sequences, [(1, 2), (2, 3), (3, 2)]).tolist() == [
+    assert pairs_held(joined, lengths, [(1, 2), (2, 3), (3, 2)]).tolist() == [
         [True, True, False],
         [False, False, False],
         [False, False, False],

@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vademecum.app import App
+from vademecum.ranking import scored
 from vademecum.search.lexical import K1, B, best_matches, matches
 from vademecum.search.terms import query_terms
 from vademecum.store import lexical
@@ -75,10 +76,15 @@ async def stored_postings(database: Database) -> dict[object, Counter[str]]:
     }
 
 
-async def lexical_hits(connection: Connection, collection: CollectionId, text: str) -> list[Scored]:
-    found = await matches(connection, collection, text)
+async def lexical_hits(
+    connection: Connection,
+    collection: CollectionId,
+    text: str,
+    kept: lexical.KeptEntries | None = None,
+) -> list[Scored]:
+    found = await matches(connection, collection, text, kept or lexical.KeptEntries())
     assert found is not None
-    return list((await best_matches(connection, collection, found, limit=8)).hits)
+    return scored((await best_matches(connection, collection, found, limit=8)).hits)
 
 
 @pytest.mark.parametrize("question", QUESTIONS)
@@ -201,8 +207,42 @@ async def test_few_segments_remain_and_hold_what_there_is(lexical_app: App, writ
     assert sum((await stored_postings(lexical_app.database)).values(), Counter())["zebra"] == 0
     async with lexical_app.database.connection() as connection:
         collection = await lexical_app.collection("python")
-        found = await matches(connection, collection.id, "zebra")
+        found = await matches(connection, collection.id, "zebra", lexical.KeptEntries())
         assert found is None
+
+
+async def test_what_is_kept_of_the_words_is_what_is_stored(lexical_app: App, write: Write) -> None:
+    kept, small = lexical.KeptEntries(), lexical.KeptEntries(most=3)
+    names = [f"{n}.md" for n in range(12)]
+    texts = {n: f"# {n}\n\nzebra and lion number {n}" for n in names}
+    edits: list[dict[str, str]] = [
+        {name: texts[name] for name in names[:6]},
+        texts,  # a segment more
+        texts | {"3.md": "# 3\n\na lion alone"},  # one is gone from the first
+        {"11.md": "# 11\n\nzebra and lion"},  # and now nearly all: merged
+    ]
+    for edit in edits:
+        await index(lexical_app, write(dict(edit)))
+        collection = (await lexical_app.collection("python")).id
+        async with lexical_app.database.connection() as connection:
+            for text in ("zebra", "lion", "zebra lion number 3"):
+                fresh = await lexical_hits(connection, collection, text)
+                assert fresh
+                for one in (kept, small, kept):
+                    assert await lexical_hits(connection, collection, text, one) == fresh
+
+
+async def test_what_is_kept_of_the_words_is_not_read_again(reference: App) -> None:
+    kept = lexical.KeptEntries()
+    collection = (await reference.collection("python")).id
+    async with reference.database.connection() as connection:
+        fresh = await lexical_hits(connection, collection, "import statement", kept)
+        # Not what the entries are, and nobody who has them needs to know.
+        await connection.execute("UPDATE postings SET entries = ''")
+        assert await lexical_hits(connection, collection, "import statement", kept) == fresh
+        found = await matches(connection, collection, "import", lexical.KeptEntries())
+        assert found is not None
+        assert len(found.numbers) == 0
 
 
 @given(st.lists(st.integers(1, 50), max_size=40))

@@ -24,6 +24,7 @@ from vademecum.search import pipeline as searching
 from vademecum.store import collections, embeddings, moves, searches
 from vademecum.store.collections import Collection
 from vademecum.store.db import Connection, Database
+from vademecum.store.lexical import KeptEntries
 from vademecum.store.moves import JudgedBy, MoveRow, MoveState
 from vademecum.types import CollectionId, EmbeddingSpace, Hit, Query
 
@@ -263,9 +264,10 @@ class Moves:
 
     async def _asked(self, side: Collection, questions: Sequence[Question]) -> Any:
         embedder = self._embedder(side.embedder)
+        kept = KeptEntries()
 
         async def search(query: Query) -> Sequence[Hit]:
-            return await searching.search(self._database, side, embedder, query)
+            return await searching.search(self._database, side, embedder, query, kept)
 
         done = await evaluate(questions, search, collection=side.name, modes=("hybrid",), k=K)
         return ranks_asked(questions, done.modes[0].met)

@@ -1,21 +1,21 @@
 """Candidates: every chunk that a retriever found, as both retrievers see it."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from vademecum.search.lexical import LexicalRanking, Matches, calibrated
-from vademecum.types import ChunkId, Scored
+from vademecum.ranking import Ranking, by_id, chunk_id
+from vademecum.search.lexical import LexicalRanking, Matches, calibrated, looked_up
+from vademecum.types import ChunkId
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Candidates:
     """Chunks that may be hits, in the order of their ids; arrays of shape (chunks,)."""
 
-    chunks: list[ChunkId]
-    numbers: list[int]
+    found: Ranking
+    numbers: NDArray[np.int64]
     documents: NDArray[np.int64]
     bm25: NDArray[np.float64]
     """As an independent BM25 would score them."""
@@ -27,34 +27,41 @@ class Candidates:
     """Whether some were written after the words were looked up, or are gone."""
 
     def __len__(self) -> int:
-        return len(self.chunks)
+        return len(self.found)
+
+    def chunk_id(self, index: int) -> ChunkId:
+        return chunk_id(self.found[index])
 
 
 def candidates(
-    words: LexicalRanking | None, matches: Matches | None, near: Sequence[Scored] | None
+    words: LexicalRanking | None, matches: Matches | None, near: Ranking | None
 ) -> Candidates:
     """The chunks of both rankings, of which one may be None, with both scores."""
-    # By number, which is quicker to look up than an id. A chunk without one is no more.
-    found = {one.number: one for one in near or () if one.number is not None}
-    outdated = near is not None and len(found) < len(near)
-    similarity = {number: one.score for number, one in found.items()}
-    if words is not None:
-        found |= {one.number: one for one in words.hits if one.number is not None}
-        similarity = dict(words.similarities) | similarity
-    scored = sorted(found.items(), key=lambda item: item[1].chunk_id.int)
-    numbers = [number for number, _ in scored]
-    bm25 = np.zeros(len(scored))
-    lexical = bm25
+    both = [near, None if words is None else words.hits]
+    found = np.concatenate([ranking for ranking in both if ranking is not None])
+    # A chunk without a number is no more.
+    there = found["number"] >= 0
+    outdated = not there.all()
+    # By number, which is quicker to look up than an id; of a chunk in both the first.
+    _, first = np.unique(found["number"][there], return_index=True)
+    places = np.flatnonzero(there)[first]
+    places = places[by_id(found[places])]
+    found = found[places]
+    numbers = found["number"].astype(np.int64)
+    bm25 = lexical = dense = np.zeros(len(found))
     if matches is not None and words is not None:
         bm25 = matches.scores(numbers)
-        lexical = calibrated(matches, bm25, [words.sequences.get(one, b"") for one in numbers])
-        outdated |= max(numbers, default=-1) >= matches.next_number
+        lexical = calibrated(matches, bm25, looked_up(words.pairs, words.numbers, numbers))
+        dense = looked_up(words.similarities, words.numbers, numbers)
+        outdated |= bool((numbers >= matches.next_number).any())
+    if near is not None:
+        dense = np.where(places < len(near), found["score"], dense)
     return Candidates(
-        chunks=[one.chunk_id for _, one in scored],
+        found=found,
         numbers=numbers,
-        documents=np.array([one.document_id for _, one in scored], np.int64),
+        documents=found["document"].astype(np.int64),
         bm25=bm25,
         lexical=lexical,
-        dense=np.array([similarity.get(one, 0.0) for one in numbers], np.float64),
+        dense=dense,
         outdated=outdated,
     )

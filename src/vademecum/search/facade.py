@@ -17,6 +17,7 @@ from vademecum.search import pipeline
 from vademecum.search.rerank import SHORTLIST, STANDS, rerank
 from vademecum.store.collections import Collection
 from vademecum.store.db import Database
+from vademecum.store.lexical import KeptEntries
 from vademecum.types import Hit, Query
 from vademecum.vectors.fallback import Fallback
 
@@ -51,6 +52,7 @@ class Searcher:
         self._index = index
         self._reranker = reranker
         self._rerank_ms = rerank_ms
+        self._kept = KeptEntries()
 
     async def search(self, query: Query) -> SearchResult:
         """Raises BadInput, UnknownCollection; ModelUnavailable in mode dense."""
@@ -97,12 +99,12 @@ class Searcher:
                 raise NoVectors(query.collection)
         index = await self._index(target)
         try:
-            hits = await pipeline.search(self._database, target, embedder, query, index)
+            hits = await pipeline.search(self._database, target, embedder, query, self._kept, index)
         except ModelUnavailable as error:  # a server of the model that went away since
             if query.mode == "dense":
                 raise
             notices.append(f"{error}: lexical search only")
             embedder = None
-            hits = await pipeline.search(self._database, target, None, query)
+            hits = await pipeline.search(self._database, target, None, query, self._kept)
         notices += index.notices if index is not None else []
         return (query.mode if embedder else "lexical"), hits, notices

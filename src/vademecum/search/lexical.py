@@ -7,17 +7,20 @@ Every posting of every word is scored: exact, and faster than choosing among the
 
 import math
 from collections.abc import Collection as Ids
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from vademecum.ranking import Ranking
 from vademecum.search.terms import query_terms, term_sequence
 from vademecum.store import lexical
 from vademecum.store.db import Connection
-from vademecum.types import CollectionId, DocumentId, Scored, SpaceId, Vector
+from vademecum.store.lexical import KeptEntries
+from vademecum.types import CollectionId, DocumentId, SpaceId, Vector
 
 K1 = 1.2
 B = 0.75
@@ -29,6 +32,8 @@ DENSE = 4
 """With fewer numbers than so many a posting, adding up in an array of all of them is faster than
 sorting the postings: with 33 000 postings of 51 155 chunks it took a quarter of the time, with a
 fifth as many postings as chunks the same."""
+
+T = TypeVar("T", bound=np.generic)
 
 MOST_EQUALS = 500
 """Chunks that score as the last one of a ranking, of which the ids are looked at."""
@@ -59,29 +64,37 @@ class Matches:
             places = places[np.lexsort((places, -self.bm25[places]))][: limit + MOST_EQUALS]
         return places
 
-    def scores(self, numbers: Sequence[int]) -> NDArray[np.float64]:
+    def scores(self, numbers: NDArray[np.int64]) -> NDArray[np.float64]:
         """Of chunks by number; 0 for one that holds no word of the query."""
-        if not len(self.numbers):
-            return np.zeros(len(numbers))
-        wanted = np.asarray(numbers, dtype=np.int64)
-        places = np.minimum(np.searchsorted(self.numbers, wanted), len(self.numbers) - 1)
-        scores: NDArray[np.float64] = np.where(
-            self.numbers[places] == wanted, self.bm25[places], 0.0
-        )
-        return scores
+        return looked_up(self.bm25, self.numbers, numbers)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LexicalRanking:
-    """The best matches, best first, their terms in order, and how near they are to the query."""
+    """The best matches, best first, and what else was read of them and of some that equal them."""
 
-    hits: Sequence[Scored]
-    sequences: Mapping[int, bytes]
-    """By number."""
-    similarities: Mapping[int, float]
-    """By number: cosine similarity of the best window; 0 without vectors."""
+    hits: Ranking
+    numbers: NDArray[np.int64]
+    """Of all that were read, ascending; shape (read,)."""
+    similarities: NDArray[np.float64]
+    """Of these: cosine similarity of the best window, 0 without vectors; shape (read,)."""
+    pairs: NDArray[np.bool_]
+    """Of these: which pairs of the query stand together in them; shape (read, pairs)."""
     outdated: bool
     """Whether some of the best were written anew, or deleted, since they were looked up."""
+
+
+def looked_up(
+    values: NDArray[T], numbers: NDArray[np.int64], wanted: NDArray[np.int64]
+) -> NDArray[T]:
+    """Of each number wanted its value, or zeros where there is none; `values` has a row for each of
+    `numbers`, which ascend."""
+    if not len(numbers):
+        return np.zeros((len(wanted), *values.shape[1:]), values.dtype)
+    places = np.minimum(np.searchsorted(numbers, wanted), len(numbers) - 1)
+    found = values[places]
+    found[numbers[places] != wanted] = 0
+    return found
 
 
 def inverse_document_frequency(chunks: int, holding: int) -> float:
@@ -93,35 +106,41 @@ async def matches(
     connection: Connection,
     collection: CollectionId,
     text: str,
+    kept: KeptEntries,
     *,
     documents: Ids[DocumentId] | None = None,
 ) -> Matches | None:
     """All chunks that hold a word of the query, of all documents or of some; None where the
     collection knows none of its words."""
     counts = query_terms(text)
-    held = await lexical.postings(connection, collection, counts)
-    if held is None:
+    found = await lexical.postings(connection, collection, counts, kept)
+    if found is None:
         return None
-    statistics, entries = held.statistics, held.entries
-    weights = [
-        counts[term.term] * inverse_document_frequency(statistics.chunk_count, term.chunk_count)
-        for term in held.terms
-    ]
-    shares = np.repeat(weights, held.lengths)
+    statistics, held = found
+    weights = {
+        one.term.term: counts[one.term.term]
+        * inverse_document_frequency(statistics.chunk_count, one.term.chunk_count)
+        for one in held
+    }
     if documents is not None:
-        let_through = np.isin(entries["document"], np.fromiter(documents, np.int64))
-        entries, shares = entries[let_through], shares[let_through]
-    length = entries["length"].astype(np.float64)
-    numbers, bm25 = _sums(
-        entries["number"].astype(np.int64),
-        shares * saturated(entries["frequency"].astype(np.float64), length, statistics),
+        let_through = np.fromiter(documents, np.int32)
+        held = [one.within(let_through) for one in held]
+    entries = [part for one in held for part in one.entries]
+    shares = np.repeat(
+        [weights[one.term.term] for one in held for _ in one.entries], [len(e) for e in entries]
     )
-    known = {term.term: term.id for term in held.terms}
+    frequencies = np.concatenate([part.frequencies for part in entries], dtype=np.float64)
+    lengths = np.concatenate([part.lengths for part in entries], dtype=np.float64)
+    numbers, bm25 = _sums(
+        np.concatenate([part.numbers for part in entries], dtype=np.int64),
+        shares * saturated(frequencies, lengths, statistics),
+    )
+    known = {one.term.term: one.term.id for one in held}
     sequence = pairwise(known.get(term) for term in term_sequence(text))
     return Matches(
         numbers=numbers,
         bm25=bm25,
-        bound=sum(weights),
+        bound=sum(weights.values()),
         pairs=list(dict.fromkeys((a, b) for a, b in sequence if a is not None and b is not None)),
         collection_chunks=statistics.chunk_count,
         next_number=statistics.next_number,
@@ -163,55 +182,54 @@ async def best_matches(
     `near` is the query as a vector of a space, to look at the same chunks by meaning.
     """
     places = found.best(limit)
-    numbers = found.numbers[places].tolist()
-    stored = await lexical.chunks_of(
+    numbers = found.numbers[places]
+    read = await lexical.chunks_of(
         connection, collection, numbers, sequences=bool(found.pairs), near=near
     )
-    score_of = dict(zip(numbers, found.bm25[places].tolist(), strict=True))
-    hits = [
-        Scored(
-            chunk_id=chunk.chunk_id,
-            document_id=chunk.document_id,
-            score=score_of[chunk.number],
-            number=chunk.number,
-        )
-        for chunk in stored
-    ]
+    there = read.found["number"].astype(np.int64)
+    hits = read.found.copy()
+    hits["score"] = found.scores(there)
+    best = np.lexsort((hits["low"], hits["high"], -hits["score"]))[:limit]
     return LexicalRanking(
-        hits=sorted(hits, key=lambda hit: (-hit.score, hit.chunk_id.int))[:limit],
-        sequences={chunk.number: chunk.sequence for chunk in stored},
-        similarities={chunk.number: chunk.similarity for chunk in stored},
-        outdated=len(stored) < len(numbers),
+        hits=hits[best],
+        numbers=there,
+        similarities=read.found["score"].astype(np.float64),
+        pairs=pairs_held(read.sequences, read.lengths, found.pairs)
+        if found.pairs
+        else np.zeros((len(there), 0), np.bool_),
+        outdated=len(there) < len(numbers),
     )
 
 
 def calibrated(
-    query: Matches, bm25: NDArray[np.float64], sequences: Sequence[bytes]
+    query: Matches, bm25: NDArray[np.float64], pairs: NDArray[np.bool_]
 ) -> NDArray[np.float64]:
-    """BM25 and pairs as a share of the most that any chunk could score, shape (chunks,).
+    """BM25 and pairs as a share of the most that any chunk could score, shape (chunks,); `pairs`
+    is which chunk holds which, shape (chunks, pairs).
 
     A pair's document frequency is counted among these chunks: those that hold it are mostly here.
     """
-    held = pairs_held(sequences, query.pairs)
     weights = np.array(
         [
             inverse_document_frequency(query.collection_chunks, holding) if holding else 0.0
-            for holding in held.sum(axis=0).tolist()
+            for holding in pairs.sum(axis=0).tolist()
         ]
     )
     most = query.bound + PAIR_WEIGHT * float(weights.sum())
-    shares: NDArray[np.float64] = (bm25 + PAIR_WEIGHT * (held @ weights)) / most
+    shares: NDArray[np.float64] = (bm25 + PAIR_WEIGHT * (pairs @ weights)) / most
     return shares
 
 
-def pairs_held(sequences: Sequence[bytes], pairs: Sequence[tuple[int, int]]) -> NDArray[np.bool_]:
-    """Which of the pairs stand together in which sequence, shape (sequences, pairs)."""
-    held = np.zeros((len(sequences), len(pairs)), dtype=np.bool_)
-    if not pairs:
-        return held
-    # One array for all, a 0 between: it is no term's id.
-    joined = np.frombuffer(b"\0\0\0\0".join(sequences), dtype="<i4")
-    ends = np.cumsum([len(sequence) // 4 + 1 for sequence in sequences])
+def pairs_held(
+    sequences: bytes, lengths: NDArray[np.int32], pairs: Sequence[tuple[int, int]]
+) -> NDArray[np.bool_]:
+    """Which of the pairs stand together in which sequence, shape (sequences, pairs).
+
+    The sequences are of ids, 4 bytes each, with a 0 between two of them: it is no term's id.
+    """
+    held = np.zeros((len(lengths), len(pairs)), dtype=np.bool_)
+    joined = np.frombuffer(sequences, dtype="<i4")
+    ends = np.cumsum(lengths + 1)
     for column, (first, second) in enumerate(pairs):
         places = np.flatnonzero((joined[:-1] == first) & (joined[1:] == second))
         held[np.searchsorted(ends, places, side="right"), column] = True

@@ -13,10 +13,12 @@ from collections.abc import Collection as Ids
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from vademecum.errors import BadInput
 from vademecum.inference.embedder import Embedder
 from vademecum.profiles.profile import load_profile
+from vademecum.ranking import Ranking, ranking_of
 from vademecum.search.boost import BOOSTABLE, boosts
 from vademecum.search.candidates import Candidates, candidates
 from vademecum.search.filters import met, parse_filters
@@ -28,6 +30,7 @@ from vademecum.store import chunks, documents, facets, lexical, reading
 from vademecum.store.chunks import StoredChunk
 from vademecum.store.collections import Collection
 from vademecum.store.db import Connection, Database
+from vademecum.store.lexical import KeptEntries
 from vademecum.telemetry.spans import span
 from vademecum.types import (
     ChunkId,
@@ -36,7 +39,6 @@ from vademecum.types import (
     DocumentId,
     Hit,
     Query,
-    Scored,
     SpaceId,
     Vector,
 )
@@ -88,10 +90,10 @@ class _Found:
 
     matches: Matches | None
     words: LexicalRanking | None
-    near: Sequence[Scored] | None
+    near: Ranking | None
 
     @property
-    def rankings(self) -> dict[str, Sequence[Scored]]:
+    def rankings(self) -> dict[str, Ranking]:
         """Of the retrievers that took part."""
         by_words = {"lexical": self.words.hits} if self.words is not None else {}
         return by_words | ({"dense": self.near} if self.near is not None else {})
@@ -117,11 +119,13 @@ async def search(
     collection: Collection,
     embedder: Embedder | None,
     query: Query,
+    kept: KeptEntries,
     index: Nearest | None = None,
 ) -> list[Hit]:
     """The best hits of a checked query in its collection, best first.
 
-    `index` finds the nearest chunks where they are looked for elsewhere than in PostgreSQL.
+    `kept` is what was read of the words before; `index` finds the nearest chunks where they are
+    looked for elsewhere than in PostgreSQL.
     """
     conditions: Sequence[Condition] = ()
     if query.filters:
@@ -135,21 +139,22 @@ async def search(
         index = Narrowed(index, Filter(conditions=tuple(conditions), documents=within))
     wanted = query_terms(query.text)
     for tried in range(1, TRIES + 1):
-        found = await _find(database, collection, embedder, query, within, index)
+        found = await _find(database, collection, embedder, query, within, index, kept)
         if not found.rankings:
             return []
         seen = candidates(found.words, found.matches, found.near)
         if (found.outdated or seen.outdated) and tried < TRIES:
             continue
-        ranked = _rank(seen, found, query)
+        ranks = _rank(seen, found, query)
+        ranked: _Ranks | Sequence[_Ranked] = ranks
         async with database.connection() as connection:
             if query.boost:
-                ranked = await _boost(connection, collection, ranked, wanted, query.boost)
+                ranked = await _boost(connection, collection, ranks, wanted, query)
             best = await _distinct(connection, collection, ranked, query.limit, conditions)
         if not best.gone:
             break
     places = {
-        name: {scored.number: place for place, scored in enumerate(ranking, 1)}
+        name: {number: place for place, number in enumerate(ranking["number"].tolist(), 1)}
         for name, ranking in found.rankings.items()
     }
     shown = wanted if query.snippets else None
@@ -197,10 +202,11 @@ async def _find(
     query: Query,
     within: Sequence[DocumentId] | None,
     index: Nearest | None,
+    kept: KeptEntries,
 ) -> _Found:
     embedding = asyncio.create_task(_embedded(collection, embedder, query))
     (held, words), near = await asyncio.gather(
-        _lexical(database, collection, query, within, embedding),
+        _lexical(database, collection, query, within, embedding, kept),
         _dense(database, collection, query, within, index, embedding),
     )
     return _Found(matches=held, words=words, near=near)
@@ -228,11 +234,12 @@ async def _lexical(
     query: Query,
     within: Sequence[DocumentId] | None,
     embedding: Awaitable[tuple[SpaceId, Vector] | None],
+    kept: KeptEntries,
 ) -> tuple[Matches | None, LexicalRanking | None]:
     if query.mode == "dense":
         return None, None
     async with database.connection() as connection:
-        held = await matches(connection, collection.id, query.text, documents=within)
+        held = await matches(connection, collection.id, query.text, kept, documents=within)
     if held is None:
         return None, None
     near = await embedding
@@ -247,7 +254,7 @@ async def _dense(
     within: Sequence[DocumentId] | None,
     index: Nearest | None,
     embedding: Awaitable[tuple[SpaceId, Vector] | None],
-) -> Sequence[Scored] | None:
+) -> Ranking | None:
     near = await embedding
     if near is None:
         return None
@@ -256,7 +263,7 @@ async def _dense(
         found = await index.nearest(vector, limit=DEPTH)
         async with database.connection() as connection:
             numbers = await lexical.numbers_of(connection, [one.chunk_id for one in found])
-        return [replace(one, number=numbers.get(one.chunk_id)) for one in found]
+        return ranking_of(found, numbers)
     async with database.connection() as connection:
         return await pgvector.nearest(
             connection,
@@ -269,8 +276,28 @@ async def _dense(
         )
 
 
-def _rank(seen: Candidates, found: _Found, query: Query) -> list[_Ranked]:
-    """The best candidates, best first, ties by id; none below the threshold."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Ranks:
+    """The candidates by their fused score, best first, ties by id; none below the threshold."""
+
+    seen: Candidates
+    order: NDArray[np.intp]
+    scores: NDArray[np.float64]
+    shares: Mapping[str, NDArray[np.float64]]
+
+    def __getitem__(self, places: slice) -> list[_Ranked]:
+        return [
+            _Ranked(
+                index=index,
+                chunk_id=self.seen.chunk_id(index),
+                score=float(self.scores[index]),
+                shares={name: float(share[index]) for name, share in self.shares.items()},
+            )
+            for index in self.order[places].tolist()
+        ]
+
+
+def _rank(seen: Candidates, found: _Found, query: Query) -> _Ranks:
     total = sum(WEIGHTS[name] for name in found.rankings)
     shares = fuse(
         seen.documents,
@@ -282,31 +309,23 @@ def _rank(seen: Candidates, found: _Found, query: Query) -> list[_Ranked]:
     order = np.lexsort((np.arange(len(seen)), -scores))
     if query.threshold is not None:
         order = order[seen.dense[order] >= query.threshold]
-    wanted = max(BOOSTED if query.boost else 0, query.limit * PER_HIT)
-    return [
-        _Ranked(
-            index=index,
-            chunk_id=seen.chunks[index],
-            score=float(scores[index]),
-            shares={name: float(share[index]) for name, share in shares.items()},
-        )
-        for index in order[:wanted].tolist()
-    ]
+    return _Ranks(seen=seen, order=order, scores=scores, shares=shares)
 
 
 async def _boost(
     connection: Connection,
     collection: Collection,
-    ranked: Sequence[_Ranked],
+    ranks: _Ranks,
     wanted: Ids[str],
-    fields: Sequence[str],
+    query: Query,
 ) -> list[_Ranked]:
-    """The hits in their new order; each boost is one more share."""
+    """The best in their new order; each boost is one more share."""
+    ranked = ranks[: max(BOOSTED, PER_HIT * query.limit)]
     stored = await chunks.by_id(connection, collection.id, [hit.chunk_id for hit in ranked])
     boosted = []
     for hit in ranked:
         if (chunk := stored.get(hit.chunk_id)) is not None:
-            shares = {**hit.shares, **boosts(chunk, wanted, fields)}
+            shares = {**hit.shares, **boosts(chunk, wanted, query.boost)}
             boosted.append(replace(hit, shares=shares, score=sum(shares.values())))
     return sorted(boosted, key=lambda hit: (-hit.score, hit.index))
 
@@ -323,7 +342,7 @@ class _Best:
 async def _distinct(
     connection: Connection,
     collection: Collection,
-    ranked: Sequence[_Ranked],
+    ranked: _Ranks | Sequence[_Ranked],
     limit: int,
     conditions: Sequence[Condition],
 ) -> _Best:
@@ -331,24 +350,27 @@ async def _distinct(
 
     What the filter asks for is asked again of what is read: a document may change meanwhile.
     """
-    for looked_at in (limit + min(limit, 20), len(ranked)):
-        hits = ranked[:looked_at]
-        stored = await chunks.by_id(connection, collection.id, [hit.chunk_id for hit in hits])
-        best: dict[tuple[DocumentId, str], _Ranked] = {}
+    stored: dict[ChunkId, StoredChunk] = {}
+    best: dict[tuple[DocumentId, str], _Ranked] = {}
+    looked_at = 0
+    for look in (limit + min(limit, 20), 4 * limit, PER_HIT * limit):
+        hits = ranked[looked_at:look]
+        stored |= await chunks.by_id(connection, collection.id, [hit.chunk_id for hit in hits])
+        looked_at += len(hits)
         for hit in hits:
             chunk = stored.get(hit.chunk_id)
             if chunk is not None and all(met(c, chunk.facets) for c in conditions):
                 best.setdefault((chunk.document_id, chunk.section_id), hit)
-        if len(best) >= limit or looked_at >= len(ranked):
+        if len(best) >= limit or looked_at < look:
             break
-    return _Best(hits=list(best.values())[:limit], stored=stored, gone=len(stored) < len(hits))
+    return _Best(hits=list(best.values())[:limit], stored=stored, gone=len(stored) < looked_at)
 
 
 def _hit(
     ranked: _Ranked,
     chunk: StoredChunk,
     wanted: Ids[str] | None,
-    places: Mapping[str, Mapping[int | None, int]],
+    places: Mapping[str, Mapping[int, int]],
     seen: Candidates,
 ) -> Hit:
     said = {
@@ -372,7 +394,7 @@ def _hit(
         contributions=tuple(
             Contribution(
                 retriever=name,
-                rank=places.get(name, {}).get(seen.numbers[ranked.index], 0),
+                rank=places.get(name, {}).get(int(seen.numbers[ranked.index]), 0),
                 score=said.get(name, 0.0),
                 share=share,
             )

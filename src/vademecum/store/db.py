@@ -1,6 +1,7 @@
 """Connections to PostgreSQL: one pool, opened once, with pgvector's types known."""
 
 import asyncio
+import json
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -12,6 +13,7 @@ from pgvector.psycopg import register_vector_async
 from psycopg import AsyncConnection, sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.rows import TupleRow
+from psycopg.types.json import set_json_loads
 from psycopg_pool import AsyncConnectionPool, PoolTimeout
 
 from vademecum.errors import (
@@ -123,6 +125,7 @@ class Database:
             # got our prepared statements, or has another client's of the same name.
             connection.prepare_threshold = None
         await register_vector_async(connection)
+        set_json_loads(_read_json, connection)
 
     async def _migrate(self) -> list[str]:
         try:
@@ -194,6 +197,11 @@ class Database:
         """A connection inside one transaction: all of it is stored, or nothing."""
         async with self.connection() as connection, connection.transaction():
             yield connection
+
+
+def _read_json(text: str | bytes) -> object:
+    """Most of what is stored as JSON are facets, of which most documents have none."""
+    return {} if text == b"{}" else json.loads(text)
 
 
 def _heed_cancellation() -> None:

@@ -7,18 +7,22 @@ with their segment until it is merged (after Lucene's segments; the tables are e
 migrations/0023_postings.sql).
 """
 
+from collections import OrderedDict
 from collections.abc import Collection as Ids
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Literal
+from itertools import groupby
+from operator import itemgetter
 
 import numpy as np
 from numpy.typing import NDArray
 from pgvector import HalfVector
-from psycopg import adapters, sql
+from psycopg import sql
 
+from vademecum.ranking import PACKED, Ranking, unpacked
 from vademecum.store import embeddings
+from vademecum.store.arrays import Numbers, packed
 from vademecum.store.db import Connection
 from vademecum.store.sql import SQL
 from vademecum.types import ChunkId, CollectionId, DocumentId, SpaceId, Vector
@@ -30,15 +34,21 @@ POSTING = np.dtype(
 NUMBER = np.dtype(">i4")
 """Of a chunk that is gone."""
 NUMBERED_CHUNKS = """
-SELECT t.number, t.chunk_id, t.document_id, CASE WHEN %(sequences)s THEN t.sequence END,
-       {similarity}
-  FROM chunk_terms t WHERE t.collection_id = %(collection)s AND t.number = ANY (%(numbers)s)
+SELECT string_agg({packed}, ''::bytea ORDER BY number),
+       string_agg(sequence, '\\x00000000'::bytea ORDER BY number),
+       string_agg(int4send(length(sequence) / 4), ''::bytea ORDER BY number)
+  FROM (SELECT t.number, t.document_id, t.chunk_id, {similarity} AS similarity,
+               CASE WHEN %(sequences)s THEN t.sequence END AS sequence
+          FROM chunk_terms t
+         WHERE t.collection_id = %(collection)s AND t.number = ANY (%(numbers)s)) AS numbered
 """
 SIMILARITY = (
     "(SELECT 1 - min(e.embedding <=> %(vector)s) FROM {table} e WHERE e.chunk_id = t.chunk_id)"
 )
 MOST = 32767
 """The largest frequency and length that an entry holds; more count as so many."""
+MOST_KEPT = 5_000_000
+"""Entries kept in memory by who reads them: 60 MB."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,7 +122,6 @@ async def insert(
     assert numbered is not None
     first = int(numbered[0])
     async with connection.cursor() as cursor, cursor.copy(SQL["copy_chunk_terms"]) as copy:
-        # Arrays are made here as the server reads them: element by element that takes long.
         copy.set_types(["uuid", "int4", "int4", "int4", "int4", "bytea", "bytea", "bytea"])
         for number, row in enumerate(rows, first):
             found = np.array([ids[term] for term in row.frequencies], np.int32)
@@ -125,23 +134,12 @@ async def insert(
                     collection,
                     number,
                     row.length,
-                    _array(found[order], "int4"),
-                    _array(np.minimum(counts[order], MOST), "int2"),
+                    packed(found[order], "int4"),
+                    packed(np.minimum(counts[order], MOST), "int2"),
                     np.array([ids[term] for term in row.sequence], dtype="<i4").tobytes(),
                 )
             )
     await _pack(connection, collection, first, first + len(rows))
-
-
-def _array(numbers: NDArray[np.integer[Any]], kind: Literal["int4", "int2"]) -> bytes:
-    """An array of PostgreSQL in its binary form: dimensions, whether any is null, type, length,
-    first index, and before each number its size."""
-    size = {"int4": 4, "int2": 2}[kind]
-    oid = adapters.types[kind].oid
-    head = [1, 0, oid, len(numbers), 1] if len(numbers) else [0, 0, oid]
-    entries = np.empty(len(numbers), [("size", ">i4"), ("number", f">i{size}")])
-    entries["size"], entries["number"] = size, numbers
-    return np.array(head, ">i4").tobytes() + entries.tobytes()
 
 
 async def delete(connection: Connection, chunks: Ids[ChunkId]) -> None:
@@ -206,94 +204,179 @@ async def _pack(connection: Connection, collection: CollectionId, first: int, af
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Held:
-    """Terms of a collection, rarest first, and all chunks that hold them."""
+class Entries:
+    """A term's chunks of one segment, ascending; arrays of shape (chunks,)."""
 
-    statistics: Statistics
-    terms: Sequence[Term]
-    entries: NDArray[np.void]
-    """Of type POSTING, shape (entries,): those of each term, one term after the other."""
-    lengths: Sequence[int]
-    """How many entries each term has."""
+    numbers: NDArray[np.int32]
+    documents: NDArray[np.int32]
+    frequencies: NDArray[np.int16]
+    lengths: NDArray[np.int16]
 
+    def __len__(self) -> int:
+        return len(self.numbers)
 
-async def postings(
-    connection: Connection, collection: CollectionId, terms: Iterable[str]
-) -> Held | None:
-    """Those of the terms that the collection holds; None where there is none."""
-    cursor = connection.cursor(binary=True)
-    await cursor.execute(SQL["postings"], {"collection": collection, "terms": list(terms)})
-    rows = await cursor.fetchall()
-    if not rows:
-        return None
-    packed: list[bytes] = []
-    known: list[Term] = []
-    lengths: list[int] = []
-    for term, term_id, chunks, entries, dropped, *_ in rows:
-        if not known or known[-1].id != term_id:
-            known.append(Term(id=term_id, term=term, chunk_count=chunks))
-            lengths.append(0)
-        packed.append(_without(entries, dropped) if dropped else entries)
-        lengths[-1] += len(packed[-1]) // POSTING.itemsize
-    chunk_count, average_length, next_number = rows[0][5:]
-    return Held(
-        statistics=Statistics(
-            chunk_count=chunk_count, average_length=average_length, next_number=next_number
-        ),
-        terms=known,
-        entries=np.frombuffer(b"".join(packed), POSTING),
-        lengths=lengths,
-    )
-
-
-def _without(entries: bytes, dropped: bytes) -> bytes:
-    found = np.frombuffer(entries, POSTING)
-    return found[~np.isin(found["number"], np.frombuffer(dropped, NUMBER))].tobytes()
+    def where(self, wanted: NDArray[np.bool_]) -> "Entries":
+        return Entries(
+            numbers=self.numbers[wanted],
+            documents=self.documents[wanted],
+            frequencies=self.frequencies[wanted],
+            lengths=self.lengths[wanted],
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NumberedChunk:
-    number: int
-    chunk_id: ChunkId
-    document_id: DocumentId
-    sequence: bytes
-    """Ids of its terms in order; empty where it was not asked for."""
-    similarity: float
-    """The cosine similarity of its best window; 0 without vectors."""
+class Held:
+    """A term of a collection, with what each segment has of it."""
+
+    term: Term
+    entries: Sequence[Entries]
+    """Without chunks that are gone."""
+
+    def within(self, documents: NDArray[np.int32]) -> "Held":
+        """Of these documents only."""
+        return Held(
+            term=self.term,
+            entries=[part.where(np.isin(part.documents, documents)) for part in self.entries],
+        )
+
+
+class KeptEntries:
+    """Entries that were read lately, so that a common word is not read anew for every query.
+
+    They are those of a segment that never changes, and the server says with each query which
+    segments there are; so what is kept is never out of date.
+    """
+
+    def __init__(self, *, most: int = MOST_KEPT) -> None:
+        """`most` is how many entries are kept; what was not asked for longest goes first."""
+        self._most = most
+        self._size = 0
+        self._kept: OrderedDict[tuple[CollectionId, str], dict[bytes, Entries]] = OrderedDict()
+
+    def of(self, collection: CollectionId, terms: Iterable[str]) -> dict[str, dict[bytes, Entries]]:
+        """What there is of the terms, by the keys of segments."""
+        kept = {term: self._kept.get((collection, term)) for term in terms}
+        return {term: entries for term, entries in kept.items() if entries}
+
+    def keep(self, collection: CollectionId, term: str, entries: dict[bytes, Entries]) -> None:
+        """All of a term, by the keys of its segments; what there was of others is forgotten."""
+        self._size += _size(entries) - _size(self._kept.pop((collection, term), {}))
+        self._kept[collection, term] = entries
+        while self._size > self._most:
+            _, oldest = self._kept.popitem(last=False)
+            self._size -= _size(oldest)
+
+
+def _size(entries: Mapping[bytes, Entries]) -> int:
+    return sum(map(len, entries.values()))
+
+
+async def postings(
+    connection: Connection, collection: CollectionId, terms: Ids[str], kept: KeptEntries
+) -> tuple[Statistics, list[Held]] | None:
+    """Those of the terms that the collection holds, rarest first; None where there is none."""
+    before = kept.of(collection, terms)
+    pairs = [(term, key) for term, entries in before.items() for key in entries]
+    cursor = connection.cursor(binary=True)
+    await cursor.execute(
+        SQL["postings"],
+        {
+            "collection": collection,
+            "terms": list(terms),
+            "kept_terms": [term for term, _ in pairs],
+            "kept_keys": [key for _, key in pairs],
+        },
+    )
+    rows = await cursor.fetchall()
+    if not rows:
+        return None
+    held = []
+    for _, of_term in groupby(rows, key=itemgetter(1)):
+        segments = list(of_term)
+        term, number, chunks, *_ = segments[0]
+        entries = {
+            key: before[term][key] if packed is None else _unpacked(packed)
+            for _, _, _, key, _, packed, *_ in segments
+        }
+        kept.keep(collection, term, entries)
+        held.append(
+            Held(
+                term=Term(id=number, term=term, chunk_count=chunks),
+                entries=[
+                    _without(entries[key], dropped) if dropped else entries[key]
+                    for _, _, _, key, dropped, *_ in segments
+                ],
+            )
+        )
+    chunk_count, average_length, next_number = rows[0][6:]
+    return (
+        Statistics(chunk_count=chunk_count, average_length=average_length, next_number=next_number),
+        held,
+    )
+
+
+def _unpacked(packed: bytes) -> Entries:
+    found = np.frombuffer(packed, POSTING)
+    return Entries(
+        numbers=found["number"].astype(np.int32),
+        documents=found["document"].astype(np.int32),
+        frequencies=found["frequency"].astype(np.int16),
+        lengths=found["length"].astype(np.int16),
+    )
+
+
+def _without(entries: Entries, dropped: bytes) -> Entries:
+    return entries.where(~np.isin(entries.numbers, np.frombuffer(dropped, NUMBER)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Numbered:
+    """Chunks by their numbers, ascending; of those asked for, the ones that exist."""
+
+    found: Ranking
+    """The score is the cosine similarity of the best window; 0 without vectors."""
+    sequences: bytes
+    """Ids of the terms of each in order, 4 bytes each, and a 0 between two chunks; empty where
+    they were not asked for."""
+    lengths: NDArray[np.int32]
+    """How many terms each sequence has; empty likewise."""
 
 
 async def chunks_of(
     connection: Connection,
     collection: CollectionId,
-    numbers: Sequence[int],
+    numbers: NDArray[np.int64],
     *,
     sequences: bool,
     near: tuple[SpaceId, Vector] | None,
-) -> list[NumberedChunk]:
+) -> Numbered:
     """Those of the chunks that exist, with the sequence of terms and the similarity to a vector of
     a space where they are wanted."""
     cursor = connection.cursor(binary=True)
     await cursor.execute(
         _numbered_chunks(embeddings.table(near[0]) if near else None),
-        {"collection": collection, "numbers": list(numbers), "sequences": sequences}
+        {"collection": collection, "numbers": Numbers(numbers), "sequences": sequences}
         | ({"vector": HalfVector(near[1])} if near else {}),
     )
-    return [
-        NumberedChunk(
-            number=number,
-            chunk_id=chunk,
-            document_id=document,
-            sequence=sequence or b"",
-            similarity=similarity or 0.0,
-        )
-        for number, chunk, document, sequence, similarity in await cursor.fetchall()
-    ]
+    row = await cursor.fetchone()
+    assert row is not None
+    return Numbered(
+        found=unpacked(row[0]),
+        sequences=row[1] or b"",
+        lengths=np.frombuffer(row[2] or b"", ">i4").astype(np.int32),
+    )
 
 
 @cache
 def _numbered_chunks(table: str | None) -> bytes:
-    similarity = sql.SQL(SIMILARITY if table else "NULL").format(table=sql.Identifier(table or ""))
-    return sql.SQL(NUMBERED_CHUNKS).format(similarity=similarity).as_bytes()
+    similarity = sql.SQL(SIMILARITY if table else "0").format(table=sql.Identifier(table or ""))
+    packed = PACKED.format(
+        number="number",
+        document="document_id",
+        score="coalesce(similarity, 0)",
+        chunk="chunk_id",
+    )
+    return sql.SQL(NUMBERED_CHUNKS).format(similarity=similarity, packed=sql.SQL(packed)).as_bytes()
 
 
 async def numbers_of(connection: Connection, chunks: Ids[ChunkId]) -> dict[ChunkId, int]:

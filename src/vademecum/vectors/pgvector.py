@@ -3,11 +3,11 @@
 from collections.abc import Collection as Ids
 from collections.abc import Sequence
 from functools import cache
-from typing import Any
 
 from pgvector import HalfVector
 from psycopg import sql
 
+from vademecum.ranking import PACKED, Ranking, scored, unpacked
 from vademecum.store import embeddings, facets
 from vademecum.store.db import Connection, Database
 from vademecum.store.embeddings import Embedding
@@ -30,14 +30,14 @@ WITH settings AS MATERIALIZED (
                      ORDER BY (e.embedding <=> %(vector)s){exactly}
                      LIMIT %(windows)s) found
 )
-SELECT chunk_id, document_id, score,
-       (SELECT t.number FROM chunk_terms t WHERE t.chunk_id = best.chunk_id){windows}
-  FROM (SELECT chunk_id, document_id, 1 - min(distance) AS score{counted}
+SELECT string_agg({packed}, ''::bytea ORDER BY score DESC, chunk_id),
+       (SELECT count(*) FROM nearest)
+  FROM (SELECT chunk_id, document_id, 1 - min(distance) AS score,
+               (SELECT t.number FROM chunk_terms t WHERE t.chunk_id = nearest.chunk_id) AS number
           FROM nearest
          GROUP BY chunk_id, document_id
          ORDER BY score DESC, chunk_id
          LIMIT %(limit)s) AS best
- ORDER BY score DESC, chunk_id
 """
 
 WITHIN = "AND e.document_id = ANY (%(documents)s)"
@@ -74,7 +74,7 @@ async def nearest(
     limit: int,
     documents: Sequence[DocumentId] | None = None,
     chunks: int = 0,
-) -> list[Scored]:
+) -> Ranking:
     """The chunks whose best window is nearest, best first; the score is the cosine similarity.
 
     `chunks` is how many the collection is known to hold, at least.
@@ -86,14 +86,10 @@ async def nearest(
     """
     many = documents is None and chunks >= _steps(limit)
     few = not many and await _are_few(connection, space, collection, documents, limit)
-    rows = await _rows(connection, space, collection, vector, limit, documents, few)
-    short = documents is not None and sum(row[4] for row in rows) < windows_for(limit)
-    if short and not few:
-        rows = await _rows(connection, space, collection, vector, limit, documents, True)
-    return [
-        Scored(chunk_id=chunk, document_id=document, score=score, number=number)
-        for chunk, document, score, number, *_ in rows[:limit]
-    ]
+    found, windows = await _found(connection, space, collection, vector, limit, documents, few)
+    if documents is not None and windows < windows_for(limit) and not few:
+        found, _ = await _found(connection, space, collection, vector, limit, documents, True)
+    return found
 
 
 def _steps(limit: int) -> int:
@@ -128,7 +124,7 @@ async def _are_few(
     return row is not None and bool(row[0])
 
 
-async def _rows(
+async def _found(
     connection: Connection,
     space: SpaceId,
     collection: CollectionId,
@@ -136,8 +132,8 @@ async def _rows(
     limit: int,
     documents: Sequence[DocumentId] | None,
     exactly: bool,
-) -> list[tuple[Any, ...]]:
-    """Chunk, document, score and number; under a filter all chunks, each with how many windows."""
+) -> tuple[Ranking, int]:
+    """The nearest chunks, and how many windows were found."""
     windows = windows_for(limit)
     cursor = connection.cursor(binary=True)
     await cursor.execute(
@@ -148,13 +144,15 @@ async def _rows(
             "documents": documents,
             "windows": windows,
             "ef_search": str(max(40, min(1000, windows))),
-            "limit": limit if documents is None else windows,
+            "limit": limit,
         },
         # Few documents are best looked up by themselves, many by the vector index: planned with
         # these at hand.
         prepare=False if documents is not None else None,
     )
-    return await cursor.fetchall()
+    row = await cursor.fetchone()
+    assert row is not None
+    return unpacked(row[0]), row[1]
 
 
 @cache
@@ -164,9 +162,12 @@ def _nearest(table: str, *, filtered: bool, exactly: bool) -> bytes:
         .format(
             table=sql.Identifier(table),
             within=sql.SQL(WITHIN if filtered else ""),
-            windows=sql.SQL(", windows" if filtered else ""),
-            counted=sql.SQL(", count(*)::integer AS windows" if filtered else ""),
             exactly=sql.SQL(EXACTLY if exactly else ""),
+            packed=sql.SQL(
+                PACKED.format(
+                    number="number", document="document_id", score="score", chunk="chunk_id"
+                )
+            ),
         )
         .as_bytes()
     )
@@ -215,7 +216,7 @@ class PgvectorIndex:
             documents = where.documents
             if documents is None and where.conditions:
                 documents = await facets.matching(connection, self._collection, where.conditions)
-            return await nearest(
+            found = await nearest(
                 connection,
                 space=self._space,
                 collection=self._collection,
@@ -223,12 +224,12 @@ class PgvectorIndex:
                 limit=limit,
                 documents=documents,
             )
+        return scored(found)
 
     async def exact(self, vector: Vector, *, limit: int) -> list[Scored]:
         """As `nearest`, with every vector of the collection looked at: the truth to compare to."""
         async with self._database.connection() as connection:
-            rows = await _rows(connection, self._space, self._collection, vector, limit, None, True)
-        return [
-            Scored(chunk_id=chunk, document_id=document, score=score)
-            for chunk, document, score, *_ in rows
-        ]
+            found, _ = await _found(
+                connection, self._space, self._collection, vector, limit, None, True
+            )
+        return scored(found)

@@ -63,8 +63,12 @@ SELECT t.term, t.id, t.chunk_count, s.chunk_count AS chunks
  ORDER BY t.chunk_count, t.id;
 
 -- name: postings
--- What a query's terms are weighted and scored with, rarest first.
-SELECT t.term, t.id, t.chunk_count, p.entries, g.dropped,
+-- What a query's terms are weighted and scored with, rarest first; without the entries that are
+-- kept by who asks.
+SELECT t.term, t.id, t.chunk_count, uuid_send(g.key) AS key, g.dropped,
+       CASE WHEN (t.term, uuid_send(g.key)) NOT IN
+                 (SELECT * FROM unnest(%(kept_terms)s::text[], %(kept_keys)s::bytea[]))
+            THEN p.entries END AS entries,
        s.chunk_count AS chunks, s.total_length / s.chunk_count AS average_length, s.next_number
   FROM lexical_statistics s
   JOIN terms t ON t.collection_id = s.collection_id
