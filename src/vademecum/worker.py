@@ -325,6 +325,7 @@ class Worker:
         if batch.embedder is not None:
             await self._step(batch, _embedded)
         swapped = await self._database.retry(lambda: self._swap(batch))
+        await self._database.retry(lambda: self._merge(batch))
         await self._step(batch)
         for job in batch.jobs:
             self._leased.pop(job.id, None)
@@ -338,6 +339,12 @@ class Worker:
             left=left.pending + left.processing,
         )
         self._report(self.progress)
+
+    async def _merge(self, batch: _Batch) -> None:
+        """A long drain must not leave searches with a segment for each batch."""
+        _, prepared = batch.work[0]
+        async with self._database.connection() as connection:
+            await lexical.merge(connection, prepared.document.collection_id, fan_in=lexical.FAN_IN)
 
     async def _swap(self, batch: _Batch) -> Swapped:
         async with self._database.connection() as connection:

@@ -1,6 +1,7 @@
 """BM25 in PostgreSQL against an independent implementation, on real text."""
 
 import asyncio
+import math
 import re
 from collections import Counter
 from collections.abc import Callable
@@ -13,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from vademecum import worker
 from vademecum.app import App
 from vademecum.ranking import scored
 from vademecum.search.lexical import K1, B, best_matches, matches
@@ -245,6 +247,22 @@ async def test_what_is_kept_of_the_words_is_not_read_again(reference: App) -> No
         assert len(found.numbers) == 0
 
 
+@given(st.integers(2, 8), st.integers(1, 300))
+def test_merging_more_at_once_leaves_few_and_seldom_merges(fan_in: int, batches: int) -> None:
+    segments: list[lexical.Segment] = []
+    merged = 0
+    for first in range(batches):
+        segments.append(lexical.Segment(first, first + 1, 1, 1))
+        if due := lexical.to_merge(segments, fan_in=fan_in):
+            size = sum(segment.chunks for segment in due)
+            merged += size
+            del segments[len(segments) - len(due) :]
+            segments.append(lexical.Segment(due[0].first, first + 1, size, size))
+    times = math.ceil(math.log(batches + 1, fan_in))
+    assert len(segments) <= fan_in * times
+    assert merged <= times * batches
+
+
 @given(st.lists(st.integers(1, 50), max_size=40))
 def test_merging_leaves_each_segment_larger_than_all_newer_ones(sizes: list[int]) -> None:
     segments: list[lexical.Segment] = []
@@ -258,6 +276,29 @@ def test_merging_leaves_each_segment_larger_than_all_newer_ones(sizes: list[int]
     left = [segment.left for segment in segments]
     assert sum(left) == sum(sizes)
     assert all(size > sum(left[place + 1 :]) for place, size in enumerate(left))
+
+
+async def test_a_long_drain_merges_on_its_way(
+    lexical_app: App, write: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(worker, "BATCH_JOBS", 1)
+    monkeypatch.setattr(lexical, "FAN_IN", 4)
+    folder = write({f"{n}.md": f"# {n}\n\nzebra number {n}" for n in range(20)})
+    seen: list[int] = []
+
+    async def look() -> None:
+        async with lexical_app.database.connection() as connection:
+            while True:
+                cursor = await connection.execute("SELECT count(*) FROM segments")
+                [(count,)] = await cursor.fetchall()
+                seen.append(count)
+                await asyncio.sleep(0.001)
+
+    looking = asyncio.create_task(look())
+    await index(lexical_app, folder)
+    looking.cancel()
+    assert 4 <= max(seen) <= 8
+    assert await stored_postings(lexical_app.database)
 
 
 def test_a_segment_of_which_half_is_gone_is_merged_with_all_newer_ones() -> None:

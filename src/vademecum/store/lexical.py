@@ -47,6 +47,9 @@ SIMILARITY = (
 )
 MOST = 32767
 """The largest frequency and length that an entry holds; more count as so many."""
+FAN_IN = 32
+"""While more is to come: a query may then read up to so many segments for each time that their
+sizes multiply by it, and a chunk is merged as often."""
 MOST_KEPT = 5_000_000
 """Entries kept in memory by who reads them: 60 MB."""
 
@@ -151,16 +154,16 @@ async def lock(connection: Connection, collection: CollectionId) -> None:
     await connection.execute(SQL["lock_lexical_statistics"], {"collection": collection})
 
 
-async def merge(connection: Connection, collection: CollectionId) -> bool:
+async def merge(connection: Connection, collection: CollectionId, *, fan_in: int = 1) -> bool:
     """Make one segment of the newest ones, where these are too many; whether it had to.
 
-    Searches go on meanwhile, other writers of the collection wait.
+    Searches go on meanwhile, other writers of the collection wait. `fan_in` is as for `to_merge`.
     """
     async with connection.transaction():
         await lock(connection, collection)
         cursor = await connection.execute(SQL["segments"], {"collection": collection})
         segments = [Segment(*row) for row in await cursor.fetchall()]
-        due = to_merge(segments)
+        due = to_merge(segments, fan_in=fan_in)
         if not due:
             return False
         first, after = due[0].first, due[-1].after
@@ -181,17 +184,17 @@ class Segment:
     """Of the chunks, those that still are."""
 
 
-def to_merge(segments: Sequence[Segment]) -> Sequence[Segment]:
-    """The newest segments, from the first on that is no larger than all newer ones together, or of
-    whose chunks half are gone.
+def to_merge(segments: Sequence[Segment], *, fan_in: int = 1) -> Sequence[Segment]:
+    """The newest segments, from the first on of which so many are no larger than all newer ones
+    together, or of whose chunks half are gone.
 
-    What remains are at most log2(n) segments, and a chunk is merged about as often (the logarithmic
-    method, Bentley & Saxe 1980).
+    With 1, what remains are at most log2(n) segments, and a chunk is merged about as often (the
+    logarithmic method, Bentley & Saxe 1980); with more, fewer merges leave more segments.
     """
     start, newer = len(segments), 0
     for place in reversed(range(len(segments))):
         segment = segments[place]
-        if segment.left <= newer or 2 * segment.left <= segment.chunks:
+        if fan_in * segment.left <= newer or 2 * segment.left <= segment.chunks:
             start = place
         newer += segment.left
     return segments[start:]
