@@ -210,7 +210,10 @@ class PrivateAddress(FetchRefused):
 
     def __init__(self, source: str, address: str) -> None:
         self.address = address
-        super().__init__(source, f"its host is in a private network ({address})")
+        super().__init__(
+            source,
+            f"its host is in a private network ({address}), which only a rule of cache.toml opens",
+        )
 
 
 class HostBusy(UnreadableSource):

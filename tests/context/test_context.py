@@ -87,6 +87,7 @@ async def test_an_error_is_solved_once(fake_app: App) -> None:
     found = await fake_app.context.build("fix it", project="shop", error=TRACE)
     assert found.decision.rule == "solved_error"
     assert "Add mauve to colours.toml." in found.markdown
+    assert found.markdown.count(found.failure.pattern if found.failure else "") == 1
     other = await fake_app.context.build("fix it", project="blog", error=TRACE)
     assert other.decision.rule == "unsolved_error"
     with pytest.raises(BadInput):

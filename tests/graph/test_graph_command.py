@@ -9,6 +9,7 @@ from subprocess import CompletedProcess
 from graph.graph_things import CODE, FILE, FUNCTION, GUIDE, KNOWN, SHARED
 from vademecum.app import App
 from vademecum.settings import Settings
+from vademecum.surfaces.cli.run import counted
 
 Vade = Callable[..., "CompletedProcess[str]"]
 
@@ -77,10 +78,19 @@ def test_a_decision_and_a_solution_are_kept_with_what_informed_them(
 
     assert "-> INFORMED_DECISION Decision Wait for ten seconds." in shown
     assert "-> SOLVES ErrorPattern KeyError: 'timeout'" in shown
-    assert "(1 uses, 1 helped, 0 failed, 0 misled)" in shown  # one use, however often it is told
+    assert "(1 use, 1 helped, 0 failed, 0 misled)" in shown  # one use, however often it is told
     assert GUIDE.title in told.stdout
     assert nothing.returncode == 2
     assert "no exception" in nothing.stderr
+
+
+def test_one_is_one_and_a_version_is_named(vade: Vade, settings: Settings) -> None:
+    fill(settings)
+    shown = vade("graph", "maintain").stdout
+    wrong = vade("fetch", "package", "requests==")
+    assert [counted(n, "library") for n in (0, 1, 2)] == ["0 libraries", "1 library", "2 libraries"]
+    assert "0 documents changed" in shown
+    assert (wrong.returncode, "names no version" in wrong.stderr) == (2, True)
 
 
 def test_what_is_wrong_is_said_in_one_line(vade: Vade) -> None:

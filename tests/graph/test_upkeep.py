@@ -179,12 +179,19 @@ async def test_maintenance_twice_does_the_same_as_once(app: App, site: Site) -> 
     await app.graph.state("fetch", "lib", nodes=[node])
     await app.graph.record_usage(node.id, agent_id="a")
     app.graph.content.write(OLD.id, "read by nobody")
+    killed, writing = (app.graph.content.folder / "replies" / name for name in ("a.part", "b.part"))
+    killed.parent.mkdir(parents=True)
+    killed.write_text("half")
+    writing.write_text("half")
+    os.utime(killed, (time.time() - 4000,) * 2)
     long_ago = time.time() - (UNUSED_DAYS + 1) * 86_400
     os.utime(app.graph.content.path(OLD.id), (long_ago, long_ago))
     first = await app.graph.maintain()
     second = await app.graph.maintain()
 
-    assert (first.refreshed.updated, first.content_removed) == (1, 1)
+    assert (first.refreshed.updated, first.content_removed) == (1, 2)
+    assert writing.exists()
+    assert not killed.exists()
     assert (second.refreshed.updated, second.refreshed.unchanged, second.content_removed) == (
         0,
     ) * 3

@@ -70,9 +70,9 @@ def _parts(context: Context) -> list[tuple[str, str, str]]:
 
 
 def _note(note: Note) -> str:
-    text = (
-        f"- {note.title}: {note.content}" if note.title not in note.content else f"- {note.content}"
-    )
+    first = note.content.partition("\n")[0]
+    repeated = note.title in note.content or note.title.endswith(first)
+    text = f"- {note.content}" if repeated else f"- {note.title}: {note.content}"
     if note.evidence:
         text += f" ({'; '.join(note.evidence)})"
     if note.stale:
@@ -80,9 +80,19 @@ def _note(note: Note) -> str:
     return text
 
 
+def _age(days: int | None) -> str:
+    match days:
+        case None:
+            return ""
+        case 0:
+            return "read today"
+        case 1:
+            return "read yesterday"
+    return f"read {days} days ago"
+
+
 def _item(one: Outside) -> str:
-    age = "" if one.age_days is None else f", read {one.age_days} days ago"
-    origin = ", ".join(part for part in (one.source, one.version) if part) + age
+    origin = ", ".join(part for part in (one.source, one.version, _age(one.age_days)) if part)
     lines = [f"- [{origin}] {one.title}"]
     if one.warning:
         lines.append(f"  WARNING: {one.warning}")

@@ -45,6 +45,17 @@ class Content:
             self.path(number).unlink(missing_ok=True)
 
 
+def remove_parts(folder: Path, *, before: float) -> int:
+    """Remove what a killed process left of files that it wrote before a time; how many."""
+    removed = 0
+    for path in folder.rglob("*.part"):
+        with suppress(FileNotFoundError):
+            if path.stat().st_mtime < before:
+                path.unlink()
+                removed += 1
+    return removed
+
+
 def write_private(path: Path, data: bytes) -> None:
     """A file that only its owner reads, in folders that only he enters; whole or not at all."""
     missing = []

@@ -5,14 +5,14 @@ What was read of a version is kept in a file, so that it is read once; the files
 
 import gzip
 import json
-import os
 import sys
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from vademecum.graph.api import Library, from_json, to_json
 from vademecum.graph.changelog import Changelog
+from vademecum.graph.content import write_private
 from vademecum.graph.sources.environment import Environment, Installed
 from vademecum.graph.told import told_by
 
@@ -112,17 +112,9 @@ class Libraries:
 
 
 def _write(path: Path, library: Library) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    descriptor, fresh = tempfile.mkstemp(dir=path.parent)  # 0600
-    try:
-        with (
-            os.fdopen(descriptor, "wb") as raw,
-            gzip.GzipFile(fileobj=raw, mode="wb", compresslevel=1) as file,
-        ):
-            file.write(json.dumps(to_json(library), ensure_ascii=False).encode("utf-8", "replace"))
-        os.replace(fresh, path)
-    except OSError:
-        os.unlink(fresh)  # a full disk only means reading again
+    text = json.dumps(to_json(library), ensure_ascii=False).encode("utf-8", "replace")
+    with suppress(OSError):  # a full disk only means reading again
+        write_private(path, gzip.compress(text, compresslevel=1))
 
 
 def _joined(one: Library, other: Library) -> Library:

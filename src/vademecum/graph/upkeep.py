@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from typing import Any, Literal
 from uuid import UUID
 
-from vademecum.graph.content import Content
+from vademecum.graph.content import Content, remove_parts
 from vademecum.graph.refresh import RefreshReport
 from vademecum.store import graph_queries, knowledge
 from vademecum.store.db import Database
@@ -58,14 +58,17 @@ async def analyse(database: Database, *, now: datetime) -> Analysis:
 
 
 async def clean_content(database: Database, content: Content, *, now: datetime) -> int:
-    """Remove texts that nobody read for UNUSED_DAYS, or whose document is gone; how many."""
+    """Remove texts that nobody read for UNUSED_DAYS, or whose document is gone, and what a kill
+    left half-written, replies among them; how many."""
     before = now - timedelta(days=UNUSED_DAYS)
     old = await asyncio.to_thread(content.unused, before=before.timestamp())
     async with database.connection() as connection:
         used = await knowledge.used_since(connection, old, before)
     unused = [number for number in old if number not in used]
     await asyncio.to_thread(content.remove, unused)
-    return len(unused)
+    hour = (now - timedelta(hours=1)).timestamp()
+    parts = await asyncio.to_thread(remove_parts, content.folder, before=hour)
+    return len(unused) + parts
 
 
 async def take_turn(database: Database, task: Task, *, now: datetime) -> bool:

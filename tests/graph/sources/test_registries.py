@@ -41,6 +41,7 @@ SDIST = tarball(
     {
         "shop_lib-2.0/README.rst": "Shoplib\n=======\n\nReadme of the archive.\n",
         "shop_lib-2.0/CHANGES.md": CHANGES,
+        "shop_lib-2.0/docs/changelog.md": "# All\n\n```{include} ../CHANGES.md\n:end: 1.0\n```\n",
         "shop_lib-2.0/examples/first.py": EXAMPLE,
         "shop_lib-2.0/src/shop/secret.py": "x = 1\n",
     }
@@ -259,7 +260,7 @@ async def test_private_addresses_are_refused(app: App, pypi: Host) -> None:
     app.cache.state.__dict__.pop("rules", None)
     report = await app.sources.fetch(REQUESTS)
 
-    assert "its host is in a private network (127.0.0.1)" in report.failed[0].reason
+    assert "in a private network (127.0.0.1), which only a rule of" in report.failed[0].reason
     assert pypi.asked == []
 
 

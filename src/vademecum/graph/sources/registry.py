@@ -2,6 +2,7 @@
 
 import asyncio
 import hashlib
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -31,6 +32,11 @@ LISTED = 20
 """Versions that the document of a package names, the newest first."""
 SHORTEST = 40
 """Characters of a changelog's text: a shorter one only points to where it is."""
+_NO_TEXT = re.compile(
+    r"^ *(`{3,}|~{3,}|:{3,})\{.*?^ *\1 *$|^\.\. include::[^\n]*$|^#[^\n]*$",
+    re.MULTILINE | re.DOTALL,
+)
+"""Directives and headings, such as a changelog has that only includes another."""
 EXAMPLES = 20
 """Files of an archive's folder of examples that are taken, of at most so many lines:"""
 EXAMPLE_LINES = 200
@@ -210,7 +216,7 @@ async def _changelogs(
             )
         except UnreadableSource:
             continue
-        if len(document.text) < SHORTEST:
+        if len(_NO_TEXT.sub("", document.text).strip()) < SHORTEST:
             continue
         title = f"{package.name} {package.version} {name.rpartition('/')[2]}"
         made = found_document(

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from vademecum.errors import BadInput
 from vademecum.settings import Settings
-from vademecum.surfaces.cli.run import note, options, print_json, run, text_of
+from vademecum.surfaces.cli.run import counted, note, options, print_json, run, text_of
 
 if TYPE_CHECKING:
     from vademecum.app import App
@@ -227,12 +228,12 @@ def _tell(report: "FetchReport", as_json: bool, *, apis: Any = ()) -> None:
             click.echo(f"{one.title}{version}  ({one.source}, {one.change}, {one.how})")
             click.echo(f"    {one.source_url}")
             counts = [
-                f"{number} {word}"
+                counted(number, word)
                 for number, word in (
-                    (len(one.apis), "APIs"),
-                    (one.examples, "examples"),
-                    (one.practices, "practices"),
-                    (one.deprecated, "APIs newly deprecated"),
+                    (len(one.apis), "API"),
+                    (one.examples, "example"),
+                    (one.practices, "practice"),
+                    (one.deprecated, "newly deprecated API"),
                 )
                 if number
             ]
@@ -271,6 +272,8 @@ def _with_version(name: str, language: str) -> tuple[str, str]:
     """`requests==2.31`, `left-pad@1.3.0`: the name and the version."""
     mark = "@" if language in ("javascript", "typescript") else "=="
     head, found, version = name[1:].partition(mark)  # a scope begins with @, too
+    if found and not version.strip():
+        raise BadInput(f"{name} names no version", hint=f"For the newest: {name[:1] + head}")
     return (name[:1] + head, version.strip()) if found else (name, "")
 
 
@@ -278,7 +281,6 @@ def _installed(name: str) -> tuple[str, str]:
     """The package and version that a name is of in the environment here; '' where it is not."""
     import sys
 
-    from vademecum.errors import BadInput
     from vademecum.graph.sources import environment
 
     if name.partition(".")[0] in sys.stdlib_module_names:

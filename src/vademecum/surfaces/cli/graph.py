@@ -9,7 +9,7 @@ import click
 from vademecum.errors import BadInput
 from vademecum.settings import Settings
 from vademecum.surfaces.cli.project import PROJECT
-from vademecum.surfaces.cli.run import options, print_json, run, text_of
+from vademecum.surfaces.cli.run import counted, options, print_json, run, text_of
 
 STORES = click.Choice(["postgresql", "neo4j"])
 _TO = click.option("--to", default="neo4j", show_default=True, type=click.Choice(["neo4j"]))
@@ -198,7 +198,9 @@ def record_outcome(settings: Settings, as_json: bool, id_: UUID, error: Any, **o
 def rescore(settings: Settings, as_json: bool) -> None:
     """Score all documents anew, and make the top lists."""
     changed = run(settings, lambda app: app.graph.rescore())
-    print_json({"changed": changed}) if as_json else click.echo(f"{changed} scores changed")
+    print_json({"changed": changed}) if as_json else click.echo(
+        f"{counted(changed, 'score')} changed"
+    )
 
 
 @graph_command.command("changes")
@@ -262,7 +264,10 @@ def maintain(settings: Settings, as_json: bool) -> None:
     if as_json:
         print_json(found)
         return
-    click.echo(f"{found.rescored} scores changed, {found.content_removed} unread texts removed")
+    click.echo(
+        f"{counted(found.rescored, 'score')} changed,"
+        f" {counted(found.content_removed, 'unread text')} removed"
+    )
     _tell_refresh(found.refreshed)
 
 
@@ -292,8 +297,9 @@ def _looked(as_json: bool) -> Any:
 
 def _tell_refresh(found: Any) -> None:
     click.echo(
-        f"{found.updated} documents changed, {found.unchanged} did not, {len(found.failed)} could"
-        f" not be fetched; {found.deprecated} APIs are newly deprecated"
+        f"{counted(found.updated, 'document')} changed, {found.unchanged} did not,"
+        f" {len(found.failed)} could not be fetched; newly deprecated:"
+        f" {counted(found.deprecated, 'API')}"
     )
     for address, reason in found.failed:
         click.echo(f"  {address}: {reason}", err=True)
@@ -408,6 +414,6 @@ def _tell_score(scored: Any) -> None:
     click.echo(
         "  relevance {relevance:.3f}: score {score:.3f} (credibility {credibility:.2f}, freshness"
         " {freshness:.2f}, usage {usage:.2f}, similarity {similarity:.2f}), helpfulness"
-        " {helpfulness:.2f} ({access_count} uses, {successes} helped, {failures} failed, {misled}"
-        " misled)".format(**found)
+        " {helpfulness:.2f} ({used}, {successes} helped, {failures} failed, {misled}"
+        " misled)".format(**found, used=counted(scored.access_count, "use"))
     )

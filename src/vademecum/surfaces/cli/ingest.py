@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from vademecum.settings import Settings
-from vademecum.surfaces.cli.run import options, print_json, run
+from vademecum.surfaces.cli.run import counted, options, print_json, run
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -175,7 +175,9 @@ def store_command(
         if report.error:
             click.echo(f"  {report.path}: {report.error}", err=True)
         if report.pending:
-            click.echo(f"{report.pending} documents are not yet searchable: `vade process-queue`")
+            click.echo(
+                f"{counted(report.pending, 'document')} not yet searchable: `vade process-queue`"
+            )
     sys.exit(1 if report.error else 0)
 
 
@@ -211,8 +213,8 @@ def process_queue_command(settings: Settings, as_json: bool, limit: int | None) 
         )
     else:
         click.echo(
-            f"{progress.done} documents processed, {left.pending + left.processing} left, "
-            f"{left.failed} failed"
+            f"{counted(progress.done, 'document')} processed,"
+            f" {left.pending + left.processing} left, {left.failed} failed"
         )
     sys.exit(1 if left.failed else 0)
 
@@ -250,10 +252,12 @@ def print_lines(report: "IngestReport") -> None:
     click.echo(
         f"{report.collection}: {report.inserted} inserted, {report.updated} updated, "
         f"{report.unchanged} unchanged, {report.deleted} deleted, {len(report.failed)} failed; "
-        f"{report.chunks} chunks ({report.embedded} embedded, {report.reused} reused) "
+        f"{counted(report.chunks, 'chunk')} ({report.embedded} embedded, {report.reused} reused) "
         f"in {report.seconds:.1f} s"
     )
     for failure in report.failed:
         click.echo(f"  {failure.path}: {failure.error}", err=True)
     if report.pending:
-        click.echo(f"{report.pending} documents are not yet searchable: `vade process-queue`")
+        click.echo(
+            f"{counted(report.pending, 'document')} not yet searchable: `vade process-queue`"
+        )

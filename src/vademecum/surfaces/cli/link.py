@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from vademecum.settings import Settings
-from vademecum.surfaces.cli.run import note, options, print_json, run
+from vademecum.surfaces.cli.run import counted, note, options, print_json, run
 
 if TYPE_CHECKING:
     from vademecum.app import App
@@ -76,11 +76,12 @@ def link_command(
         print_json(report)
         return
     click.echo(
-        f"{report.project}: {report.linked} files linked, {report.unchanged} unchanged,"
-        f" {report.removed} removed ({report.lines} lines, {report.seconds:.1f} s)"
+        f"{report.project}: {counted(report.linked, 'file')} linked, {report.unchanged} unchanged,"
+        f" {report.removed} removed ({counted(report.lines, 'line')}, {report.seconds:.1f} s)"
     )
     if report.linked:
         click.echo(
-            f"{report.calls} calls and {report.imports} imports lead to {len(report.libraries)}"
-            f" libraries; of {report.unresolved} calls the code does not show the target"
+            f"{counted(report.calls, 'call')} and {counted(report.imports, 'import')} lead to"
+            f" {counted(len(report.libraries), 'library')}; of {counted(report.unresolved, 'call')}"
+            " the code does not show the target"
         )

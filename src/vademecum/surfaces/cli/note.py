@@ -44,7 +44,12 @@ def note_command() -> None:
 @PROJECT
 @click.option("--title", default="", metavar="TEXT", help="Default: the first sentence.")
 @click.option(
-    "--type", "kind", type=click.Choice(KINDS), default="learning", show_default=True, help="What."
+    "--type",
+    "kind",
+    type=click.Choice(KINDS),
+    default="learning",
+    show_default=True,
+    help="What it is.",
 )
 @_TAGS
 @click.option(

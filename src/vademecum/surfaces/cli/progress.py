@@ -6,6 +6,7 @@ import time
 import click
 
 from vademecum.ingest.report import Listener, Progress
+from vademecum.surfaces.cli.run import counted
 
 SECONDS_BETWEEN_LINES = 10.0
 
@@ -37,7 +38,7 @@ class ProgressLine:
         seconds = time.monotonic() - self._started
         self._indexed = (
             f"indexed {progress.done} of {progress.done + progress.left} documents, "
-            f"{progress.chunks} chunks, {seconds:.0f} s"
+            f"{counted(progress.chunks, 'chunk')}, {seconds:.0f} s"
         )
         self._show()
 

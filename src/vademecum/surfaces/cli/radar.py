@@ -10,7 +10,7 @@ import click
 
 from vademecum.errors import BadInput, VadeError
 from vademecum.settings import Settings
-from vademecum.surfaces.cli.run import note, options, print_json, run
+from vademecum.surfaces.cli.run import counted, note, options, print_json, run
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -146,10 +146,12 @@ def _print(report: "RadarReport") -> None:
     for skipped in report.skipped:
         note(f"skipped {skipped.relative}: {skipped.reason}")
     found = len(report.findings)
-    lines = f"{report.lines} lines in {report.files} files against {len(report.packages)} libraries"
-    click.echo(
-        f"{found or 'No'} finding{'' if found == 1 else 's'}: {lines}, {report.seconds:.1f} s"
+    looked_at = (
+        f"{counted(report.lines, 'line')} in {counted(report.files, 'file')} against"
+        f" {counted(len(report.packages), 'library')}"
     )
+    told_of = counted(found, "finding") if found else "No findings"
+    click.echo(f"{told_of}: {looked_at}, {report.seconds:.1f} s")
 
 
 def _print_finding(one: "Finding", told: set[str]) -> None:

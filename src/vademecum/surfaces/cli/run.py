@@ -58,6 +58,13 @@ def options(command: Command) -> Command:
     return wrapped
 
 
+def counted(number: int, word: str) -> str:
+    """`1 document`, `2 documents`, `2 libraries`."""
+    if number == 1:
+        return f"1 {word}"
+    return f"{number} {word[:-1]}ies" if word.endswith("y") else f"{number} {word}s"
+
+
 def fail(error: VadeError, *, as_json: bool) -> NoReturn:
     """Print the error and leave with its exit code."""
     if as_json:

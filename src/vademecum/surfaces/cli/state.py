@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import click
 
 from vademecum.settings import Settings
-from vademecum.surfaces.cli.run import note, options, print_json, run
+from vademecum.surfaces.cli.run import counted, note, options, print_json, run
 
 if TYPE_CHECKING:
     from vademecum.app import App, Status
@@ -33,7 +33,7 @@ def list_command(settings: Settings, as_json: bool, collection: str | None) -> N
         extra = f", {unfinished} waiting" if unfinished else ""
         extra += f", {one.failed} failed" if one.failed else ""
         click.echo(
-            f"{one.name}  {one.documents} documents, {one.chunks} chunks"
+            f"{one.name}  {counted(one.documents, 'document')}, {counted(one.chunks, 'chunk')}"
             f"{extra}  ({one.profile}, {one.embedder})"
         )
     if not found:
@@ -71,7 +71,8 @@ def status_command(settings: Settings, as_json: bool, collection: str | None) ->
     click.echo(f"database  {status.database}")
     for found in status.collections:
         click.echo(
-            f"{found.name}  {found.documents} documents, {found.chunks} chunks; "
+            f"{found.name}  {counted(found.documents, 'document')},"
+            f" {counted(found.chunks, 'chunk')}; "
             f"{found.pending} waiting, {found.processing} in work, {found.failed} failed"
         )
     for row in rows:
