@@ -59,11 +59,24 @@ _BY_ITSELF = re.compile(
     r"^.{0,25}\b(?:us(?:e|ing)|pass(?:ing)?|call(?:ing)?|make sure|ensure|with|of) "
     r"(?:it|they|them|this|that)\b|^the (?:middleware|function|method|module|class|package|"
     r"setting|option|attribute|parameter)\b|"
-    r"\binstead\W*$|"
-    # it is a step of something, no advice, or describes what an option does.
+    r"\binstead\W*$|\binstead (?:which|that|as|if|when)\b|\bthe (?:other|native|old|new|same|"
+    r"returned|resulting|given) \w|\b(?:these|those) \w|^any other\b|\bunless otherwise\b|"
+    r"\bof which (?:is|are)\b|\b(?:need|want) (?:it|them)\b|foo\b|\bfoo|"
+    # it is a step of something, no advice, or describes what is or what an option does,
+    r"\b(?:make sure|ensure) (?:that )?(?:your|you have|you['’]ve)\b|\b(?:is|are) deprecated\b|"
+    r"\b(?:is|are) preferred(?: when(?:ever)? possible)?\W*$|"
+    # or is told to who works on the project itself.
+    r"\b(?:tickets?|pull requests?|commit messages?|patch(?:es)?|test suite|core developers?|"
+    r"clean tree|contribut(?:e|or|ors|ing|ions?))\b|"
     r"\bdon['’]t worry\b|\byou(?:['’]ve| have) followed\b|^always \w+ed\b|^\(",
     re.IGNORECASE,
 )
+_NO_ADVICE = re.compile(
+    r"/(?:internals|contribut\w+|devguide|hacking|releases?|release[-_]notes|whatsnew|changelog|"
+    r"tutorial\d+)\b",
+    re.IGNORECASE,
+)
+"""Addresses of pages for a project's contributors, of what changed, and of steps to follow."""
 _DO_NOT = re.compile(r"^(?:do not|don['’]t)\b", re.IGNORECASE)
 _REASONED = re.compile(
     r"\b(?:you|your|because|since|otherwise|when|if|unless|without|from)\b|;|—|–", re.IGNORECASE
@@ -159,6 +172,8 @@ def practices(
 ) -> list[Extracted]:
     """The sentences of a page that give advice, in its order."""
     found: dict[str, Extracted] = {}
+    if _NO_ADVICE.search(doc.source_url):
+        return []
     for section, start, end in _parts(text):
         for sentence in _sentences(_FENCE.sub("\n\n", text[start:end])):
             if not _is_advice(sentence):
