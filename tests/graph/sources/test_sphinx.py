@@ -335,7 +335,7 @@ def test_the_command_finds_a_reference_and_context_tells_it(
     assert "shoplib.Client.get  [Library documentation, shoplib 2.1]" in found.stdout
     assert f"{site.url}/shoplib/api.html" in found.stdout
     assert "shoplib.Client.get" in context.stdout
-    assert "[Library documentation, shoplib 2.1, read 0 days ago]" in context.stdout
+    assert "[Library documentation, shoplib 2.1, read today]" in context.stdout
     assert wrong.returncode == 1
     assert '"failed"' in wrong.stdout
     assert nobody.returncode == 2
