@@ -120,6 +120,24 @@ async def test_documents_are_at_most_two_with_source_version_and_age(fake_app: A
     assert "URL: https://docs.example/" in found.markdown
 
 
+async def test_a_document_about_something_else_is_no_advice(app: App) -> None:
+    for title, summary in (("Trees", "A parser of syntax."), ("Pools", "Connection pools.")):
+        doc = ExternalDoc(
+            source="python_docs",
+            source_url=f"https://docs.example/{title}",
+            title=title,
+            content_hash=title,
+            summary=summary,
+            last_updated=datetime.now(UTC),
+        )
+        await app.graph.state("test", title, nodes=[doc])
+    await app.process_queue()
+    about = await app.context.build("read the documentation of connection pools", project="shop")
+    other = await app.context.build("fix it", project="shop", error=TRACE)
+    assert [one.title for one in about.outside] == ["Pools"]
+    assert (other.outside, other.decision.look_outside) == ([], True)
+
+
 async def test_the_budget_holds_and_says_what_it_left_out(fake_app: App) -> None:
     await fake_app.notes.save("shop", "colour rule " * 60, title="long one")
     await fake_app.notes.save("shop", "colour rule short holds", title="short one")

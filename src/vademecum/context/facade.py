@@ -37,6 +37,9 @@ MAX_OUTSIDE = 2
 LEAST_SIMILARITY = 0.35
 """Cosine from which on a note is about the task; below, it must hold words of it, too."""
 RELATED = 0.2
+LEAST_OUTSIDE = 0.3
+"""Cosine from which on a document from outside is about the task: below, it is one of the nearest
+only because none is near."""
 SOLUTION = "error_solution"
 """The tag of notes that solve an error."""
 MAX_TASK = 10_000
@@ -291,7 +294,8 @@ class ContextCalls:
             items += told[:1]
             text = failure.pattern if failure else task
             for one in await self._graph.relevant(text, limit=MAX_OUTSIDE):
-                items.append(outside.of_document(one.document, one.passage, now=now))
+                if one.scored.relevance.similarity >= LEAST_OUTSIDE:
+                    items.append(outside.of_document(one.document, one.passage, now=now))
             items += told[1:]
         except VadeError as error:
             notices.append(f"graph: {error}")
