@@ -6,7 +6,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vademecum.search.fuse import SHARPNESS, fuse
-from vademecum.search.lexical import pairs_held
 
 WEIGHTS = {"lexical": 0.6, "dense": 0.4}
 unit = st.floats(0, 1)
@@ -52,17 +51,3 @@ def test_the_best_chunk_of_a_document_has_at_least_its_own_score(
         held = [index for index, other in enumerate(documents) if other == document]
         by_score = sorted(held, key=lambda index: scores[index])
         assert own[by_score[-1]] == pytest.approx(max(own[index] for index in held))
-
-
-def test_pairs_are_found_where_they_stand_together_and_nowhere_else() -> None:
-    sequences = ([1, 2, 3], [2, 1], [3], [], [1])
-    joined = np.array([1, 2, 3, 0, 2, 1, 0, 3, 0, 0, 1], dtype="<i4").tobytes()
-    lengths = np.array([len(sequence) for sequence in sequences], np.int32)
-    # The last of one sequence and the first of the next do not stand together.
-    assert pairs_held(joined, lengths, [(1, 2), (2, 3), (3, 2)]).tolist() == [
-        [True, True, False],
-        [False, False, False],
-        [False, False, False],
-        [False, False, False],
-        [False, False, False],
-    ]

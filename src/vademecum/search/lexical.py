@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vademecum.ranking import Ranking
+from vademecum.search.proximity import pairs_held
 from vademecum.search.terms import query_terms, term_sequence
 from vademecum.store import lexical
 from vademecum.store.db import Connection
@@ -26,7 +27,9 @@ K1 = 1.2
 B = 0.75
 PAIR_WEIGHT = 0.1
 """What a pair of query words that stand together counts, beside what the words count alone.
-Measured: docs/decisions/0006-fusion.md."""
+Measured, as the next: docs/decisions/0006-fusion.md."""
+NEAR_WEIGHT = 0.08
+"""What a query word counts by the others near it, all of them together."""
 
 DENSE = 4
 """With fewer numbers than so many a posting, adding up in an array of all of them is faster than
@@ -48,8 +51,10 @@ class Matches:
     bm25: NDArray[np.float64]
     bound: float
     """No chunk scores this much: a saturated frequency is below 1."""
+    words: Sequence[int]
+    """Ids of its known terms, stop words left out, each once."""
     pairs: Sequence[tuple[int, int]]
-    """Ids of known terms that stand together in the query."""
+    """Of these, those that stand together in the query."""
     collection_chunks: int
     next_number: int
     """Chunks written since have this number, or a larger one, and may hold the words too."""
@@ -79,7 +84,8 @@ class LexicalRanking:
     similarities: NDArray[np.float64]
     """Of these: cosine similarity of the best window, 0 without vectors; shape (read,)."""
     pairs: NDArray[np.bool_]
-    """Of these: which pairs of the query stand together in them; shape (read, pairs)."""
+    """Of these: which pairs of the query stand together in them, and after those all pairs of its
+    words that are near each other in any of them; shape (read, pairs)."""
     outdated: bool
     """Whether some of the best were written anew, or deleted, since they were looked up."""
 
@@ -136,12 +142,15 @@ async def matches(
         shares * saturated(frequencies, lengths, statistics),
     )
     known = {one.term.term: one.term.id for one in held}
-    sequence = pairwise(known.get(term) for term in term_sequence(text))
+    sequence = [known.get(term) for term in term_sequence(text)]
     return Matches(
         numbers=numbers,
         bm25=bm25,
         bound=sum(weights.values()),
-        pairs=list(dict.fromkeys((a, b) for a, b in sequence if a is not None and b is not None)),
+        words=list(dict.fromkeys(one for one in sequence if one is not None)),
+        pairs=list(
+            dict.fromkeys((a, b) for a, b in pairwise(sequence) if a is not None and b is not None)
+        ),
         collection_chunks=statistics.chunk_count,
         next_number=statistics.next_number,
     )
@@ -183,9 +192,8 @@ async def best_matches(
     """
     places = found.best(limit)
     numbers = found.numbers[places]
-    read = await lexical.chunks_of(
-        connection, collection, numbers, sequences=bool(found.pairs), near=near
-    )
+    paired = bool(found.pairs) or len(found.words) > 1
+    read = await lexical.chunks_of(connection, collection, numbers, sequences=paired, near=near)
     there = read.found["number"].astype(np.int64)
     hits = read.found.copy()
     hits["score"] = found.scores(there)
@@ -194,8 +202,8 @@ async def best_matches(
         hits=hits[best],
         numbers=there,
         similarities=read.found["score"].astype(np.float64),
-        pairs=pairs_held(read.sequences, read.lengths, found.pairs)
-        if found.pairs
+        pairs=pairs_held(read.sequences, read.lengths, found.words, found.pairs)
+        if paired
         else np.zeros((len(there), 0), np.bool_),
         outdated=len(there) < len(numbers),
     )
@@ -208,29 +216,13 @@ def calibrated(
     is which chunk holds which, shape (chunks, pairs).
 
     A pair's document frequency is counted among these chunks: those that hold it are mostly here.
+    A word has so many others that may be near it, which therefore share what they count.
     """
-    weights = np.array(
-        [
-            inverse_document_frequency(query.collection_chunks, holding) if holding else 0.0
-            for holding in pairs.sum(axis=0).tolist()
-        ]
-    )
-    most = query.bound + PAIR_WEIGHT * float(weights.sum())
-    shares: NDArray[np.float64] = (bm25 + PAIR_WEIGHT * (pairs @ weights)) / most
+    weights = np.full(pairs.shape[1], NEAR_WEIGHT / max(1, len(query.words) - 1))
+    weights[: len(query.pairs)] = PAIR_WEIGHT
+    weights *= [
+        inverse_document_frequency(query.collection_chunks, holding) if holding else 0.0
+        for holding in pairs.sum(axis=0).tolist()
+    ]
+    shares: NDArray[np.float64] = (bm25 + pairs @ weights) / (query.bound + float(weights.sum()))
     return shares
-
-
-def pairs_held(
-    sequences: bytes, lengths: NDArray[np.int32], pairs: Sequence[tuple[int, int]]
-) -> NDArray[np.bool_]:
-    """Which of the pairs stand together in which sequence, shape (sequences, pairs).
-
-    The sequences are of ids, 4 bytes each, with a 0 between two of them: it is no term's id.
-    """
-    held = np.zeros((len(lengths), len(pairs)), dtype=np.bool_)
-    joined = np.frombuffer(sequences, dtype="<i4")
-    ends = np.cumsum(lengths + 1)
-    for column, (first, second) in enumerate(pairs):
-        places = np.flatnonzero((joined[:-1] == first) & (joined[1:] == second))
-        held[np.searchsorted(ends, places, side="right"), column] = True
-    return held

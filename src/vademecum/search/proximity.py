@@ -1,0 +1,66 @@
+"""Which words of a query stand near one another in a chunk.
+
+Words that stand side by side in query and chunk say more than each by itself, and so do, less, any
+two of the query's words that are near each other in the chunk: the full dependence of Metzler &
+Croft, "A Markov Random Field Model for Term Dependencies" (2005), whose window this is.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+WINDOW = 8
+"""Words that are at most so many apart are near, stop words not counted."""
+
+
+def pairs_held(
+    sequences: bytes,
+    lengths: NDArray[np.int32],
+    words: Sequence[int],
+    together: Sequence[tuple[int, int]],
+) -> NDArray[np.bool_]:
+    """Which chunk holds which pairs, shape (chunks, pairs): those of `together`, if they stand side
+    by side in this order, and after them those two of the words that are near each other in any
+    chunk, in any order.
+
+    The sequences are the ids of the terms of each chunk, 4 bytes each, with a 0 between two chunks:
+    it is no term's id. `words` are ids, each once, those of `together` among them.
+    """
+    known = np.sort(np.asarray(words, np.int32))
+    joined = np.frombuffer(sequences, "<i4")
+    places = np.flatnonzero(np.isin(joined, known))
+    word = np.searchsorted(known, joined[places])
+    chunk = np.searchsorted(np.cumsum(lengths + 1), places, side="right")
+    first, second = _near(places)
+
+    pair = word[first] * len(known) + word[second]
+    beside = places[second] - places[first] == 1
+    asked = np.searchsorted(known, np.asarray(together, np.int32).reshape(-1, 2))
+    column = np.full(len(known) ** 2, -1)
+    column[asked[:, 0] * len(known) + asked[:, 1]] = np.arange(len(together))
+    beside &= column[pair] >= 0
+    side_by_side = np.zeros((len(lengths), len(together)), np.bool_)
+    side_by_side[chunk[first[beside]], column[pair[beside]]] = True
+
+    like = (chunk[first] == chunk[second]) & (word[first] != word[second])
+    first, second = first[like], second[like]
+    lower, higher = np.minimum(word[first], word[second]), np.maximum(word[first], word[second])
+    pair = lower * len(known) + higher
+    found = np.bincount(pair, minlength=1) > 0
+    column = np.cumsum(found) - 1
+    near = np.zeros((len(lengths), int(found.sum())), np.bool_)
+    near[chunk[first], column[pair]] = True
+    return np.hstack([side_by_side, near])
+
+
+def _near(places: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """All two of the places, ascending, that are near: where they stand among them."""
+    first, second = [places[:0]], [places[:0]]
+    for step in range(1, WINDOW + 1):
+        close = np.flatnonzero(places[step:] - places[:-step] <= WINDOW)
+        if not len(close):
+            break
+        first.append(close)
+        second.append(close + step)
+    return np.concatenate(first), np.concatenate(second)
