@@ -71,6 +71,29 @@ async def test_calls_and_imports_are_tied(app: App, tmp_path: Path) -> None:
     assert [one.end_id for one in explained] == [file.id]
 
 
+async def test_an_api_has_the_name_that_users_import_it_by(app: App, tmp_path: Path) -> None:
+    library = {
+        "lib/__init__.py": "from lib import _core\nfrom lib._core import make, old\n",
+        "lib/_core/__init__.py": "from lib._core import shape\nfrom lib._core.shape import *\n"
+        "from lib._core.shape import make, old\n",
+        "lib/_core/shape.py": """
+            import warnings
+
+            def make(): ...
+
+            def old():
+                warnings.warn("Use `l.make` instead.", DeprecationWarning)
+            """,
+    }
+    root = project(tmp_path / "shop", {"a.py": "import lib\n\nlib.make()\nlib.old()\n"})
+    install(root / ".venv", "lib", "1.0", library)
+    await app.code.link(root)
+    uses = await app.graph.query("api_uses", project="shop", name="lib.make")
+    [replaced] = await app.graph.query("replacements", name="lib.old")
+    assert [row["line_number"] for row in uses] == [3]
+    assert replaced["replacement"] == "lib.make"
+
+
 async def test_documents_of_libraries_are_found_once_linked(app: App, tmp_path: Path) -> None:
     report = await app.code.link(make(tmp_path / "shop"))
     [found] = await app.graph.relevant("How to use lib", limit=1)

@@ -414,6 +414,28 @@ def test_what_cannot_be_fetched_is_named(tmp_path: Path, index: Path) -> None:
     assert list((tmp_path / "home" / "locked").iterdir()) == []
 
 
+def test_what_only_the_stub_of_a_module_tells_is_known(tmp_path: Path) -> None:
+    files = {
+        "lib/__init__.py": "from lib import _c\nfrom lib.core import array\n",
+        "lib/core.py": "from lib._c import *\narray.__module__ = 'lib'\n",
+        "lib/core.pyi": """
+            from typing import overload
+            from typing_extensions import deprecated
+
+            @overload
+            @deprecated("Use `asarray`.")
+            def array(x: int) -> int: ...
+            @overload
+            @deprecated("Use `asarray`.")
+            def array(x: str) -> str: ...
+            """,
+        "lib/_c.so": "",
+    }
+    install(tmp_path / ".venv", "lib", "1.0", files)
+    root = project(tmp_path, {"a.py": "import lib\n\nlib.array(1)\n"})
+    assert [(one.line, one.api) for one in radar(root, home=None).findings] == [(3, "lib.array")]
+
+
 def test_an_overload_that_is_deprecated_does_not_make_the_others_so(tmp_path: Path) -> None:
     stub = """
         from typing import overload

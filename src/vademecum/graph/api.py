@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal
 
+MAX_PASSED_ON = 20
+"""Modules that a name is followed through; a longer way is a circle."""
 Kind = Literal["module", "class", "function", "attribute"]
 Evidence = Literal[
     "decorator", "directive", "docstring", "warning", "annotation", "absence", "changelog"
@@ -76,12 +78,28 @@ class Library:
     gone: Mapping[str, Deprecation] = field(default_factory=dict)
     """What a changelog calls removed, as it names it; not of what was read, so never kept."""
 
+    def defined(self, name: str) -> str | None:
+        """Where what a name means is defined, through however many modules it is passed on; None
+        where that is not in this library."""
+        for _ in range(MAX_PASSED_ON):
+            if name in self.apis:
+                return name
+            if name in self.aliases:
+                name = self.aliases[name]
+                continue
+            owner, _, last = name.rpartition(".")
+            module = self.aliases.get(owner)
+            if module is None:
+                return None
+            name = f"{module}.{last}"
+        return None
+
     def references(self) -> list[tuple[str, Api]]:
         """What users call, each under the shortest public name, in order of names."""
         names: dict[str, str] = {}
-        for alias, target in self.aliases.items():
-            found = self.apis.get(target)
-            if found is None or is_private(alias) or found.kind == "module":
+        for alias in self.aliases:
+            target = None if is_private(alias) else self.defined(alias)
+            if target is None or self.apis[target].kind == "module":
                 continue
             known = names.get(target)
             if known is None and not is_private(target):

@@ -36,7 +36,7 @@ SOURCE = "link"
 """Who states the links of code; the key is the file's path."""
 LIBRARY_SOURCE = "environment"
 """Who states the APIs of libraries; the key is `pypi:name@version`."""
-LINKER = 3
+LINKER = 4
 """Of what is linked; raised when links made before would lack something."""
 
 

@@ -41,10 +41,11 @@ def read_library(
     aliases: dict[str, str] = {}
     tops = list(dict.fromkeys(modules))
     for top in tops:
+        said = _Notices()
         loader = griffe.GriffeLoader(
             search_paths=search,
             allow_inspection=False,
-            extensions=griffe.Extensions(_Notices()),
+            extensions=griffe.Extensions(said),
             store_source=False,
         )
         _leave_out_tests(loader)
@@ -69,6 +70,11 @@ def read_library(
         modules_read = loader.modules_collection
         for api in _walk(loaded, aliases, search):
             apis[api.path] = api
+        for module, functions in said.overloads.items():
+            for name, overloads in functions.items():
+                path = f"{module}.{name}"
+                if module in apis and overloads and path not in apis and path not in aliases:
+                    apis[path] = _of_overloads([_api(one, search) for one in overloads])
         _spread_dynamic(apis, modules_read.members)
         _expand_stars(apis, aliases, modules_read.members)
     return Library(
@@ -160,6 +166,8 @@ class _Notices(griffe.Extension):
         self._constants: dict[str, str] = {}
         self._sets = False
         """Whether the module sets attributes by name, perhaps those of its classes."""
+        self.overloads: dict[str, dict[str, list[griffe.Function]]] = {}
+        """Of each stub of a module: griffe drops those that the module's source does not have."""
 
     def on_module_instance(self, *, node: Any, mod: griffe.Module, agent: Any, **rest: Any) -> None:
         if not isinstance(node, ast.Module):
@@ -172,6 +180,10 @@ class _Notices(griffe.Extension):
         mod.extra[_NOTICES]["stars"] = _stars(node, mod)
         mod.extra[_NOTICES]["all"] = _listed(node)
         mod.extra[_NOTICES]["dynamic"] = bool(_DYNAMIC.search(source))
+
+    def on_module_members(self, *, mod: griffe.Module, **rest: Any) -> None:
+        if isinstance(mod.filepath, Path) and mod.filepath.suffix == ".pyi":
+            self.overloads[mod.path] = {name: list(each) for name, each in mod.overloads.items()}
 
     def on_instance(self, *, node: Any, obj: griffe.Object, agent: Any, **rest: Any) -> None:
         if isinstance(node, ast.ClassDef):
