@@ -433,7 +433,8 @@ def test_what_only_the_stub_of_a_module_tells_is_known(tmp_path: Path) -> None:
     }
     install(tmp_path / ".venv", "lib", "1.0", files)
     root = project(tmp_path, {"a.py": "import lib\n\nlib.array(1)\n"})
-    assert [(one.line, one.api) for one in radar(root, home=None).findings] == [(3, "lib.array")]
+    found = radar(root, home=None).findings
+    assert [(one.line, one.api, one.package) for one in found] == [(3, "lib.array", "lib")]
 
 
 def test_an_overload_that_is_deprecated_does_not_make_the_others_so(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from vademecum.graph.content import write_private
 from vademecum.graph.sources.environment import Environment, Installed
 from vademecum.graph.told import told_by
 
-READER = 8
+READER = 9
 """Of what is read; raised when files read before would lack something."""
 
 

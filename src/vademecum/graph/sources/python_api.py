@@ -71,8 +71,8 @@ def read_library(
         for api in _walk(loaded, aliases, search):
             apis[api.path] = api
         for module, functions in said.overloads.items():
-            for name, overloads in functions.items():
-                path = f"{module}.{name}"
+            for function, overloads in functions.items():
+                path = f"{module}.{function}"
                 if module in apis and overloads and path not in apis and path not in aliases:
                     apis[path] = _of_overloads([_api(one, search) for one in overloads])
         _spread_dynamic(apis, modules_read.members)
