@@ -1,12 +1,14 @@
 """What an index over one bit a number costs in recall and saves in size, beside half precision.
 
-    uv run benchmarks/quantisation.py FOLDER [--set NAME] [--chunks 10000] [--queries 200]
+    uv run benchmarks/quantisation.py FOLDER [--set NAME] [--chunks N] [--queries 200]
+    uv run --group bench benchmarks/quantisation.py HANDOVER [--chunks N] [--queries 200]
 
-FOLDER is as for benchmarks/retrieval.py. The documents of a set are split and embedded as
-`vade bulk-index` does it. Then pgvector builds HNSW (m 16, ef_construction 64) over the halfvecs,
-and over their signs with Hamming distance; of the latter so many times as many windows as wanted
-are looked at again with their halfvecs. Queries are those of the set; recall@10 is against a look
-at every window, in the same table.
+FOLDER is as for benchmarks/retrieval.py: the documents of a set are split and embedded as
+`vade bulk-index` does it. HANDOVER is the folder `SIZE/handover` that `benchmarks/latency.py
+--keep` made: real passages with the vectors of their first windows, and questions made of their
+words. Then pgvector builds HNSW (m 16, ef_construction 64) over the halfvecs, and over their signs
+with Hamming distance; of the latter so many times as many windows as wanted are looked at again
+with their halfvecs. recall@10 is against a look at every window, in the same table.
 """
 
 import argparse
@@ -21,6 +23,7 @@ from typing import Any
 
 from pgvector import HalfVector
 
+from engines.handover import Handover, sample
 from retrieval import FILES, read_set
 from scratch import scratch_app
 from vademecum.store.db import Connection
@@ -35,9 +38,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("folder", type=Path, help="folder of the sets")
     parser.add_argument("--set", dest="name", default="k8s-docs")
-    parser.add_argument("--chunks", type=int, default=10_000, help="at most")
+    parser.add_argument("--chunks", type=int, default=100_000, help="at most")
     parser.add_argument("--queries", type=int, default=200, help="at most")
     arguments = parser.parse_args()
+    if (arguments.folder / "about.json").is_file():
+        asyncio.run(measure_handover(arguments.folder, arguments.chunks, arguments.queries))
+        return
     folder = arguments.folder / arguments.name
     if absent := [file for file in FILES if not (folder / file).is_file()]:
         parser.error(f"{folder} has no {', '.join(absent)}")
@@ -65,6 +71,31 @@ async def measure(folder: Path, chunks: int, queries: int) -> None:
             windows = await prepare(connection, int(target.space_id or 0), chunks)
             size = len(vectors[0])
             print(f"{windows} windows of {size} numbers, {len(vectors)} queries, {folder.name}")
+            await report(connection, vectors, size)
+
+
+async def measure_handover(folder: Path, chunks: int, queries: int) -> None:
+    handover = Handover(folder)
+    held = handover.vectors[:chunks]
+    async with scratch_app() as app:
+        embedder = app.embedders.named(app.settings.embedder)
+        assert embedder is not None
+        asked = sample(list(handover.passages())[:chunks], queries)
+        vectors = [await embedder.embed_query(one.text) for one in asked]
+        async with app.database.connection() as connection:
+            size = len(vectors[0])
+            await connection.execute(
+                f"CREATE TABLE measured (id integer PRIMARY KEY, embedding halfvec({size}))"
+            )
+            async with (
+                connection.cursor() as cursor,
+                cursor.copy("COPY measured FROM STDIN (FORMAT binary)") as copy,
+            ):
+                copy.set_types(["int4", "halfvec"])
+                for number, vector in enumerate(held):
+                    await copy.write_row((number, HalfVector(vector)))
+            await connection.execute("ANALYZE measured")
+            print(f"{len(held)} windows of {size} numbers, {len(vectors)} queries, {folder}")
             await report(connection, vectors, size)
 
 
