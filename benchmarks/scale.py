@@ -11,10 +11,10 @@ a real distribution, made denser. Every window after a chunk's first has such a 
 Documents of twenty sections are written as files and indexed by `App.bulk_index` with everything
 but the model, whose speed `benchmarks/embedder.py` measures: vectors are looked up. Each document
 has a facet `part` from 0 to 999, so that `part<10` lets through one in a hundred. Questions are 6
-to 10 words in a row of a passage, embedded by the real model; "found" is the share of them whose
-own passage is among the eight hits. LanceDB has the same chunks, each with the vector of its first
-window, and answers right after us, with the filter pushed down. DIR keeps what was loaded, and what
-is there is not loaded again.
+to 10 words in a row of a passage, others for each mode and filter, embedded by the real model;
+"found" is the share of them whose own passage is among the eight hits. LanceDB has the same chunks,
+each with the vector of its first window, and answers right after us, with the filter pushed down.
+DIR keeps what was loaded, and what is there is not loaded again.
 """
 
 import argparse
@@ -23,6 +23,7 @@ import json
 import os
 import shutil
 import time
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -133,14 +134,15 @@ async def load(app: App, pool: Pool, place: Path, chunks: int) -> dict[str, Any]
 
 async def ask(app: App, pool: Pool, place: Path, chunks: int, queries: int) -> dict[str, Any]:
     """Milliseconds by mode and filter, ours and LanceDB's in turn."""
-    questions = pool.questions(min(chunks, len(pool)), WARM_UP + queries)
+    each = WARM_UP + queries
+    questions = iter(pool.questions(min(chunks, len(pool)), each * len(MODES) * len(FILTERS)))
     lance = await Lance.open(place / "lance", pool.embedder(app))
     asked: dict[str, Any] = {}
     for mode in MODES:
         for name, below in FILTERS.items():
             ours, theirs, found, hits = [], [], 0, 0
             filters = () if below is None else (f"part<{below}",)
-            for turn, question in enumerate(questions):
+            for turn, question in enumerate(islice(questions, each)):
                 query = Query(
                     text=question.text,
                     collection=COLLECTION,

@@ -15,7 +15,8 @@ def machine_settings(memory: int, cores: int, shared_memory: int) -> dict[str, s
     parallel = max(1, min(4, cores))
     return {
         "max_connections": 50,
-        "shared_buffers": f"{max(32, min(1024, memory // 8))}MB",
+        # Memory is taken as it is needed: a large collection's vectors and postings stay in it.
+        "shared_buffers": f"{max(32, min(4096, memory // 8))}MB",
         "effective_cache_size": f"{max(64, memory // 2)}MB",
         "work_mem": f"{max(4, min(64, memory // 256))}MB",
         # An HNSW index builds many times faster while it fits; autovacuum needs no such thing.

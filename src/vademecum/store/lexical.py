@@ -50,8 +50,10 @@ MOST = 32767
 FAN_IN = 32
 """While more is to come: a query may then read up to so many segments for each time that their
 sizes multiply by it, and a chunk is merged as often."""
-MOST_KEPT = 5_000_000
-"""Entries kept in memory by who reads them: 60 MB."""
+MOST_KEPT = 10_000_000
+"""Entries kept in memory by who reads them: 160 MB, with what a search made of them. Measured on
+458 011 chunks: a search reads five words anew with half as many, four with these and three with
+twice as many, and takes 15, 13 and 12 ms."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -206,7 +208,7 @@ async def _pack(connection: Connection, collection: CollectionId, first: int, af
     await connection.execute(SQL["add_segment"], values)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class Entries:
     """A term's chunks of one segment, ascending; arrays of shape (chunks,)."""
 
@@ -214,6 +216,9 @@ class Entries:
     documents: NDArray[np.int32]
     frequencies: NDArray[np.int16]
     lengths: NDArray[np.int16]
+    weighed: tuple[float, NDArray[np.float32]] | None = None
+    """What a search made of frequencies and lengths, and for which average length: kept with
+    them, since it is the same until something is written."""
 
     def __len__(self) -> int:
         return len(self.numbers)
