@@ -156,7 +156,8 @@ async def matches(
         for one in held
     }
     if documents is not None:
-        let_through = np.fromiter(documents, np.int32)
+        let_through = np.zeros(max(documents, default=0) + 2, np.bool_)
+        let_through[np.fromiter(documents, np.int64, len(documents))] = True
         held = [one.within(let_through) for one in held]
     numbers, bm25 = _sums(
         [

@@ -229,6 +229,7 @@ class Entries:
             documents=self.documents[wanted],
             frequencies=self.frequencies[wanted],
             lengths=self.lengths[wanted],
+            weighed=self.weighed and (self.weighed[0], self.weighed[1][wanted]),
         )
 
 
@@ -240,11 +241,15 @@ class Held:
     entries: Sequence[Entries]
     """Without chunks that are gone."""
 
-    def within(self, documents: NDArray[np.int32]) -> "Held":
-        """Of these documents only."""
+    def within(self, let_through: NDArray[np.bool_]) -> "Held":
+        """Of some documents only: those that are true by their number. The last one stands for all
+        that are not there, and is false."""
+        beyond = len(let_through) - 1
         return Held(
             term=self.term,
-            entries=[part.where(np.isin(part.documents, documents)) for part in self.entries],
+            entries=[
+                part.where(let_through[np.minimum(part.documents, beyond)]) for part in self.entries
+            ],
         )
 
 

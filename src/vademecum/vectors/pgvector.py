@@ -4,11 +4,13 @@ from collections.abc import Collection as Ids
 from collections.abc import Sequence
 from functools import cache
 
+import numpy as np
 from pgvector import HalfVector
 from psycopg import sql
 
 from vademecum.ranking import PACKED, Ranking, scored, unpacked
 from vademecum.store import embeddings, facets
+from vademecum.store.arrays import Numbers
 from vademecum.store.db import Connection, Database
 from vademecum.store.embeddings import Embedding
 from vademecum.types import ChunkId, CollectionId, DocumentId, Scored, SpaceId, Vector
@@ -52,6 +54,9 @@ Measured on 88 266 windows: 10.5 µs to 1.0."""
 WHOLE = 2000
 """Windows that are always all compared: as fast as a scan or nearly, and exact."""
 
+COUNTED = 100
+"""Documents whose windows are counted to know about how many all of a filter have."""
+
 # A scan of the index makes some steps for every window wanted, and where only a share of the rows
 # passes, so many times more; an exact one compares all that pass. Counted as far as it matters.
 FEW = """
@@ -59,7 +64,7 @@ SELECT few.most > (SELECT count(*)
                      FROM (SELECT FROM {table} e
                             WHERE e.collection_id = %(collection)s {within}
                             LIMIT few.most) AS counted)
-  FROM (SELECT greatest(%(steps)s::float8, {share})::bigint AS most
+  FROM (SELECT (greatest(%(steps)s::float8, {share}) / %(every)s)::bigint AS most
           FROM pg_class WHERE oid = %(table)s::regclass) AS few
 """
 SHARE = "sqrt(%(steps)s::float8 * greatest(reltuples, 0))"
@@ -111,17 +116,24 @@ async def _are_few(
         within=sql.SQL(WITHIN if documents is not None else ""),
         share=sql.SQL(SHARE if documents is not None else "0"),
     )
+    # Of many documents some are counted for all.
+    every = 1 if documents is None else max(1, len(documents) // COUNTED)
     cursor = await connection.execute(
         query,
         {
             "collection": collection,
-            "documents": documents,
+            "documents": _ids(documents if documents is None else documents[::every]),
             "table": table,
             "steps": _steps(limit),
+            "every": every,
         },
     )
     row = await cursor.fetchone()
     return row is not None and bool(row[0])
+
+
+def _ids(documents: Sequence[DocumentId] | None) -> Numbers | None:
+    return None if documents is None else Numbers(np.array(documents, np.int32))
 
 
 async def _found(
@@ -141,7 +153,7 @@ async def _found(
         {
             "vector": HalfVector(vector),
             "collection": collection,
-            "documents": documents,
+            "documents": _ids(documents),
             "windows": windows,
             "ef_search": str(max(40, min(1000, windows))),
             "limit": limit,
