@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from uuid import UUID
 
 import pytest
 
@@ -15,6 +16,7 @@ from graph.graph_things import CODE, ERROR, FILE, FUNCTION, NEW, OLD, api, doc
 from vademecum.app import App
 from vademecum.cache.polite import Politeness
 from vademecum.cache.rules import Rule, Rules
+from vademecum.errors import BadInput
 from vademecum.graph.nodes import APIReference, ExternalDoc
 from vademecum.graph.page_notices import notices
 from vademecum.graph.relations import Relation
@@ -73,7 +75,7 @@ async def test_only_what_is_stale_and_valued_is_due(app: App, site: Site) -> Non
         old("tutorial 2", "real_python", 89),
         old("answer 2", "stackoverflow_accepted", 6),
         old("package 2", "pypi", 13),
-        replace(old("installed", "environment", 400), source_url="pkg:pypi/lib@2.0"),
+        old("installed", "environment", 400),  # its home may tell of another version
     ]
     unused = [old(f"unused {n}", "mdn", 400) for n in range(3)]
     await app.graph.state("fetch", "all", nodes=[*stale, *fresh, *unused])
@@ -88,6 +90,9 @@ async def test_only_what_is_stale_and_valued_is_due(app: App, site: Site) -> Non
 
     assert lately == {node.id for node in stale}
     assert valued == [stale[0].id]
+    for number, why in ((fresh[-1].id, "installed package"), (UUID(int=1), "no document")):
+        with pytest.raises(BadInput, match=why):
+            await app.graph.refresh(ids=[number])
 
 
 async def test_a_changed_page_is_taken_over_and_what_it_deprecates_is_noticed(

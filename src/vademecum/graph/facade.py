@@ -232,11 +232,26 @@ class Graph:
         limit: int = MOST_REFRESHED,
         progress: Callable[[int, int], None] = lambda done, total: None,
     ) -> RefreshReport:
-        """Look again at documents that are stale and valued, or at those named."""
+        """Look again at documents that are stale and valued, or at those named.
+
+        Raises BadInput for an id that is of no document, or of one that is not fetched.
+        """
         require_all("write")
         wanted = await self.due(limit=limit) if ids is None else list(ids)
-        nodes = (await self.get(wanted)).values()
-        docs = [node for node in nodes if isinstance(node, ExternalDoc)]
+        nodes = await self.get(wanted)
+        docs = [node for node in nodes.values() if isinstance(node, ExternalDoc)]
+        for number in ids or ():
+            node = nodes.get(EntityId(number))
+            if not isinstance(node, ExternalDoc):
+                raise BadInput(
+                    f"there is no document with the id {number}",
+                    hint="`vade graph show NAME` shows the ids of a name.",
+                )
+            if node.source == "environment":
+                raise BadInput(
+                    f"{node.title} is read from the installed package",
+                    hint="`vade link` reads it again where another version is installed.",
+                )
         return await self._refresher.refresh(docs, progress)
 
     async def due(self, *, limit: int = MOST_REFRESHED) -> list[EntityId]:

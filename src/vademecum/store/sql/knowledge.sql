@@ -93,7 +93,7 @@ SELECT k.entity_id
   JOIN entities e ON e.id = k.entity_id AND e.properties ->> 'source_url' ~ '^https?://'
   LEFT JOIN unnest(%(sources)s::text[], %(befores)s::timestamptz[]) AS t (source, before)
     ON t.source = k.source
- WHERE k.kind = 'ExternalDoc'
+ WHERE k.kind = 'ExternalDoc' AND k.source <> 'environment'
    AND k.last_updated < coalesce(t.before, %(otherwise)s)
    AND (k.access_count > (SELECT percentile_cont(%(share)s) WITHIN GROUP (ORDER BY access_count)
                             FROM knowledge_scores WHERE kind = 'ExternalDoc')
