@@ -35,14 +35,15 @@ OTHER = (
 )
 
 
+ENGLISH: dict[str, str | bytes] = {
+    f"guide/{number}.md": f"# Handbook of the archive\n\n## {heading}\n\n{text}\n"
+    for number, (heading, text) in enumerate(SECTIONS.items())
+} | {f"other/{number}.md": f"# Other\n\n{OTHER}\n" for number in range(2)}
+
+
 @pytest.fixture
 def indexed(vade: Vade, write: Write) -> Vade:
-    files: dict[str, str | bytes] = {
-        f"guide/{number}.md": f"# Handbook of the archive\n\n## {heading}\n\n{text}\n"
-        for number, (heading, text) in enumerate(SECTIONS.items())
-    }
-    files |= {f"other/{number}.md": f"# Other\n\n{OTHER}\n" for number in range(2)}
-    done = vade("bulk-index", write(files), "-c", "docs")
+    done = vade("bulk-index", write(ENGLISH), "-c", "docs")
     assert done.returncode == 0, done.stderr
     return vade
 
@@ -107,3 +108,66 @@ def test_without_an_embedder_there_are_no_other_words(
     assert done.returncode == 2
     assert "vade reindex -c docs" in done.stderr
     assert not (tmp_path / "gold.jsonl").exists()
+
+
+FRENCH = {
+    "Supprimer les certificats expirés": "Retirez un certificat dès que sa date est passée. La "
+    "commande demande une confirmation avant d'effacer quoi que ce soit, et une trace de ce qui a "
+    "été effacé reste dans le journal pendant un an.",
+    "Démarrer le service de sauvegarde": "Commencez avec un disque vide. Le service copie chaque "
+    "fichier pendant la nuit, compresse les copies et prévient par courriel quand une copie n'a "
+    "pas pu être écrite en entier.",
+}
+
+
+FRENCH_FILES: dict[str, str | bytes] = {
+    f"manuel/{number}.md": f"# Manuel\n\n## {heading}\n\n{text}\n"
+    for number, (heading, text) in enumerate(FRENCH.items())
+}
+
+
+def test_documents_in_another_language_are_left_out(
+    vade: Vade, write: Write, tmp_path: Path
+) -> None:
+    def proposed(files: dict[str, str | bytes]) -> tuple[str, str]:
+        gold = tmp_path / "gold.jsonl"
+        assert vade("bulk-index", write(files), "-c", "docs").returncode == 0
+        done = vade("eval", "init", "-c", "docs", "--force", "-o", gold)
+        assert done.returncode == 0, done.stderr
+        return done.stderr, gold.read_text()
+
+    said, alone = proposed(ENGLISH)
+    said_of_both, both = proposed(ENGLISH | FRENCH_FILES)
+
+    assert "guide/" in alone
+    assert "guide/" in both
+    assert "manuel/" not in both
+    assert "2 documents in fr" in said_of_both
+    assert "in fr" not in said
+
+
+def test_of_another_language_alone_the_command_says_what_it_can_do(
+    vade: Vade, write: Write, tmp_path: Path
+) -> None:
+    assert vade("bulk-index", write(FRENCH_FILES), "-c", "docs").returncode == 0
+
+    done = vade("eval", "init", "-c", "docs", "-o", tmp_path / "gold.jsonl")
+
+    assert done.returncode == 2
+    assert "2 documents in fr" in done.stderr
+    assert "--own-words" in done.stderr
+    assert not (tmp_path / "gold.jsonl").exists()
+
+
+def test_in_their_own_words_sections_of_any_language_are_drawn_without_an_embedder(
+    vade: Vade, write: Write, tmp_path: Path
+) -> None:
+    vade("bulk-index", write(FRENCH_FILES), "-c", "docs", VADE_EMBEDDER="none")
+    gold = tmp_path / "gold.jsonl"
+
+    done = vade(*("eval", "init", "-c", "docs", "--own-words", "-o", gold), VADE_EMBEDDER="none")
+
+    assert done.returncode == 0, done.stderr
+    assert "Put each in your own words" in done.stdout
+    assert {one.query for one in read_gold(gold)} == set(FRENCH)
+    assert vade("eval", gold, "-c", "docs", VADE_EMBEDDER="none").returncode == 0

@@ -9,7 +9,7 @@ from vademecum.evaluate import capture, pipeline, propose
 from vademecum.evaluate.capture import Captured
 from vademecum.evaluate.gold import Question
 from vademecum.evaluate.pipeline import MODES, RERANKED, Evaluation
-from vademecum.evaluate.propose import Proposal
+from vademecum.evaluate.propose import Proposals
 from vademecum.inference.embedder import Embedder
 from vademecum.models import Models
 from vademecum.search import pipeline as searching
@@ -92,19 +92,25 @@ class EvaluationCalls:
         told = [f"{count} searches: {text}" for text, count in said.most_common(3)]
         return replace(evaluation, notices=[*notices, *told])
 
-    async def propose(self, collection: str, *, count: int = 50, seed: int = 0) -> list[Proposal]:
-        """Questions about a collection in other words than its own, for a person to edit.
+    async def propose(
+        self, collection: str, *, count: int = 50, seed: int = 0, own_words: bool = False
+    ) -> Proposals:
+        """Questions about a collection for a person to edit: about its English documents in other
+        words than theirs, or about all in their own.
 
-        Raises BadInput, UnknownCollection, and ModelUnavailable where it has no embedder.
+        Raises BadInput, UnknownCollection, and for other words ModelUnavailable where it has no
+        embedder.
         """
         if not 1 <= count <= propose.MAX_COUNT:
             raise BadInput(f"the number of questions must be from 1 to {propose.MAX_COUNT}")
         target = await self._collection(collection)
         embedder = self._embedder(target)
-        if embedder is None:
+        if embedder is None and not own_words:
             raise NoVectors(collection)  # other words are found by them
         async with self._database.connection() as connection:
             drawn = await chunks.draw(connection, target.id, seed=seed, limit=propose.DRAWN)
+        if embedder is None or own_words:
+            return propose.in_own_words(drawn, count=count)
         return await propose.propose(drawn, embedder, count=count)
 
     async def captured(self, collection: str, *, days: int = 0) -> list[Captured]:

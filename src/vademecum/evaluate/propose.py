@@ -5,11 +5,15 @@
 A question that repeats its source is found by any search and tells nothing. So each word of the
 phrase gives way to the nearest word, by the embedder, that the collection uses elsewhere and the
 passage does not. What comes out is rough, and meant to be edited by a person.
+
+Which words have others, and which are names, is known for English only; documents in another
+language are left out. In their own words, which is their headings, passages of all languages can be
+had: a frame for a person who then puts every question anew.
 """
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,6 +21,7 @@ from numpy.typing import NDArray
 
 from vademecum.evaluate.gold import Expectation, Question
 from vademecum.inference.embedder import Embedder
+from vademecum.ingest.language import language
 from vademecum.memory.lexicon import ordinary
 from vademecum.search.terms import STOP_WORDS, terms
 from vademecum.store.chunks import StoredChunk
@@ -26,6 +31,8 @@ DRAWN = 4000
 """Passages looked at."""
 MAX_SHARED = 1 / 3
 """Of a question's terms, those that its passage may hold too."""
+REWORDED = frozenset({"en", ""})
+"""Languages whose words are known; and of very short documents none can be told."""
 MIN_WORDS = 3
 ENOUGH_WORDS = 4
 """Of a heading that is asked about without the ones above it."""
@@ -57,6 +64,12 @@ _GENERAL = frozenset(
     further general information introduction learn link links more motivation next note notes
     objectives other overview prerequisite prerequisites reading reference references related
     resources section see steps summary synopsis topics tutorial usage what's
+    aperçu aussi conclusion exemple exemples généralités prérequis présentation références résumé
+    sommaire utilisation voir
+    anhang beispiel beispiele einführung einleitung hinweis hinweise inhalt siehe übersicht
+    verweise voraussetzungen zusammenfassung überblick
+    conclusiones contenido ejemplo ejemplos introducción notas referencias requisitos resumen
+    también uso véase
     """.split()  # noqa: SIM905
 )
 """Headings of these words alone say nothing of what stands below."""
@@ -80,13 +93,21 @@ class Proposal:
     """The share of the question's terms that its passage holds."""
 
 
-async def propose(
-    passages: Sequence[StoredChunk], embedder: Embedder, *, count: int
-) -> list[Proposal]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proposals:
+    questions: Sequence[Proposal]
+    left_out: Mapping[str, int]
+    """How many documents were not asked about for their language, by ISO 639-1 code."""
+
+
+async def propose(passages: Sequence[StoredChunk], embedder: Embedder, *, count: int) -> Proposals:
     """Up to `count` questions in the order of the passages, of as many documents as there are.
 
     The same passages give the same questions. Raises ModelUnavailable.
     """
+    languages = _languages(passages)
+    left_out = Counter(one for one in languages.values() if one not in REWORDED)
+    passages = [one for one in passages if languages[one.document_id] in REWORDED]
     words = await _Words.of(passages, embedder)
     proposals: list[Proposal] = []
     asked: set[str] = set()
@@ -101,7 +122,28 @@ async def propose(
             continue
         asked.add(query)
         proposals.append(_proposal(len(proposals) + 1, query, passage))
-    return proposals
+    return Proposals(questions=proposals, left_out=left_out)
+
+
+def in_own_words(passages: Sequence[StoredChunk], *, count: int) -> Proposals:
+    """As `propose`, of passages in any language: their headings as they are, to be put anew."""
+    drawn: dict[str, StoredChunk] = {}
+    for passage in _document_by_document(passages):
+        if headings := _headings(passage, MIN_WORDS):
+            drawn.setdefault(" ".join(headings), passage)
+    questions = [
+        _proposal(number, query, passage)
+        for number, (query, passage) in enumerate(list(drawn.items())[:count], start=1)
+    ]
+    return Proposals(questions=questions, left_out={})
+
+
+def _languages(passages: Sequence[StoredChunk]) -> dict[int, str]:
+    """Of each document, from all of it that was drawn; empty where there is too little to tell."""
+    texts: dict[int, list[str]] = {}
+    for passage in passages:
+        texts.setdefault(passage.document_id, []).append(passage.text)
+    return {document: language("\n\n".join(held)) for document, held in texts.items()}
 
 
 def _proposal(number: int, query: str, passage: StoredChunk) -> Proposal:
@@ -138,23 +180,33 @@ def _document_by_document(passages: Sequence[StoredChunk]) -> Iterator[StoredChu
 
 
 def _phrase(passage: StoredChunk) -> list[str] | None:
-    """What the passage is about: its heading, with the title before it where it is short.
+    """What the passage is about: its heading, with the title before it where it is short."""
+    words: list[str] = []
+    for heading in reversed(_headings(passage, ENOUGH_WORDS)):
+        words = [*(word for word in _content(heading) if word not in words), *words]
+    return words[-MAX_WORDS:] or None
 
-    None where the passage has too little prose, or only a heading that says nothing.
+
+def _headings(passage: StoredChunk, enough: int) -> list[str]:
+    """The passage's heading, and before it those above until they have enough words.
+
+    Empty where the passage has too little prose, or only a heading that says nothing.
     """
     if len(_WORD.findall(_prose(passage.text))) < MIN_PROSE:
-        return None
-    words: list[str] = []
+        return []
+    words: set[str] = set()
+    headings: list[str] = []
     for heading in reversed(list(dict.fromkeys((passage.title, *passage.heading_path)))):
         content = _content(heading)
         if set(content) <= _GENERAL:
             if not words:
-                return None
+                return []
             continue
-        words = [*(word for word in content if word not in words), *words]
-        if len(words) >= ENOUGH_WORDS:
+        words |= set(content)
+        headings.insert(0, heading)
+        if len(words) >= enough:
             break
-    return words[-MAX_WORDS:] if len(words) >= MIN_WORDS else None
+    return headings if len(words) >= MIN_WORDS else []
 
 
 def _content(text: str) -> list[str]:

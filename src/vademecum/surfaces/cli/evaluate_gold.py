@@ -7,7 +7,7 @@ import click
 
 from vademecum.errors import BadInput
 from vademecum.settings import Settings
-from vademecum.surfaces.cli.run import note, options, print_json, run
+from vademecum.surfaces.cli.run import counted, note, options, print_json, run
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from vademecum.app import App
     from vademecum.evaluate.capture import Captured
     from vademecum.evaluate.gold import Question
-    from vademecum.evaluate.propose import Proposal
+    from vademecum.evaluate.propose import Proposals
 
 
 @click.command(
@@ -25,11 +25,16 @@ if TYPE_CHECKING:
 Examples:
   vade eval init -c handbook
   vade eval init -c handbook --count 20 --seed 7 -o more.jsonl
+  vade eval init -c manuel --own-words
 
 The questions are proposals: each is about one section, drawn by chance, and avoids the words of
 that section, since a question that repeats its source is found by any search. They are rough. Read
 them with the note beside each, put them as you would ask, and delete the senseless ones. The
-English words come from the collection's own embedder, so unedited ones flatter dense search.
+other words come from the collection's own embedder, so unedited ones flatter dense search.
+
+Other words are known for English only, and documents in other languages are left out. With
+--own-words the questions are the headings of the sections, in any language: a frame to put your own
+questions in. Unedited they tell nothing, since any search finds them.
 """,
 )
 @click.option("-c", "--collection", metavar="NAME", help="The collection to ask about.")
@@ -44,6 +49,9 @@ English words come from the collection's own embedder, so unedited ones flatter 
     show_default=True,
     help="The gold file to make.",
 )
+@click.option(
+    "--own-words", is_flag=True, help="The sections' headings, to be put anew; in any language."
+)
 @click.option("--force", is_flag=True, help="Replace the file where it exists.")
 @options
 def init_command(
@@ -53,33 +61,53 @@ def init_command(
     count: int,
     seed: int,
     output: Path,
+    own_words: bool,
     force: bool,
 ) -> None:
     """Propose questions about a collection as a gold file to edit."""
     target = new_file(output, force=force)
 
-    async def work(app: "App") -> "tuple[str, list[Proposal]]":
+    async def work(app: "App") -> "tuple[str, Proposals]":
         name = await app.collection_name(collection)
-        return name, await app.evaluation.propose(name, count=count, seed=seed)
+        return name, await app.evaluation.propose(name, count=count, seed=seed, own_words=own_words)
 
     name, proposals = run(settings, work)
-    if not proposals:
+    questions = proposals.questions
+    told = ", ".join(
+        f"{counted(many, 'document')} in {code}"
+        for code, many in sorted(proposals.left_out.items())
+    )
+    if not questions:
+        if own_words:
+            raise BadInput(
+                f"there is no question in {name}",
+                hint="It needs headings of a few words, and prose.",
+            )
         raise BadInput(
             f"no question could be put about {name} in other words",
-            hint="It needs documents in English, with headings and prose.",
+            hint=f"They are known for English only; it has {told}. See --own-words."
+            if told
+            else "It needs documents in English, with headings and prose.",
         )
     from vademecum.evaluate.trec import write_run
 
-    write_run(target, gold_lines([(one.question, one.note) for one in proposals]))
-    share = sum(one.shared for one in proposals) / len(proposals)
+    write_run(target, gold_lines([(one.question, one.note) for one in questions]))
+    share = sum(one.shared for one in questions) / len(questions)
     if as_json:
-        found = {"collection": name, "gold": str(output), "questions": len(proposals)}
-        print_json({**found, "seed": seed, "shared": round(share, 3)})
+        found = {"collection": name, "gold": str(output), "questions": len(questions)}
+        left_out = {"left_out": dict(proposals.left_out)}
+        print_json({**found, "seed": seed, "shared": round(share, 3), **left_out})
         return
-    if len(proposals) < count:
-        note(f"Only {len(proposals)} sections can be asked about in other words.")
-    click.echo(f"{len(proposals)} questions about {name} are in {output}.")
-    click.echo(f"{share:.0%} of their words stand in their sections. Edit them, then:")
+    if told:
+        note(f"Left out, since other words are known for English only: {told}.")
+    if len(questions) < count:
+        how = "by their headings" if own_words else "in other words"
+        note(f"Only {len(questions)} sections can be asked about {how}.")
+    click.echo(f"{len(questions)} questions about {name} are in {output}.")
+    if own_words:
+        click.echo("They are the headings of their sections. Put each in your own words, then:")
+    else:
+        click.echo(f"{share:.0%} of their words stand in their sections. Edit them, then:")
     click.echo(f"  vade eval {output} -c {name}")
 
 
