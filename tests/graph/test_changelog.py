@@ -51,6 +51,7 @@ def test_what_is_said(
 @pytest.mark.parametrize(
     "item",
     [
+        "{option}`old` is deprecated.",
         "The `old` parameter of `Client.send` is deprecated.",
         "Remove the `old` argument from `Client`.",
         "The `size` argument to `old` is deprecated.",
@@ -67,6 +68,18 @@ def test_what_is_said(
 )
 def test_what_is_not_said(item: str) -> None:
     assert said(f"## 2.0\n\n- {item}\n") == {}
+
+
+def test_roles_before_a_name_are_not_told() -> None:
+    text = (
+        "# 2.0\n\n- {func}`old` is deprecated: use {py:func}`fresh`.\n"
+        "- The :meth:`Client.send` was removed.\n"
+    )
+    found = resolved(notices(text), KNOWN)
+    assert [(name, one.replacement, one.sentence) for name, one in found.items()] == [
+        ("shop.old", "fresh", "`old` is deprecated: use `fresh`."),
+        ("shop.client.Client.send", None, "The `Client.send` was removed."),
+    ]
 
 
 def test_sections_say_the_version_and_what_became_of_their_items() -> None:

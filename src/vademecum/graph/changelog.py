@@ -21,6 +21,11 @@ _VERSION = re.compile(
 _ITEM = re.compile(r"^\s*(?:[-*+]|\d+\.)\s+")
 
 _NAME = r"`{1,2}[~.@]?[A-Za-z_][\w.]*(?:\(\))?`{1,2}"
+_ROLE = re.compile(
+    r"(?:\{(?:py:)?(?:func|meth|class|attr|exc|mod|data|obj|const)\}|"
+    r":(?:py:)?(?:func|meth|class|attr|exc|mod|data|obj|const):)(?=`)"
+)
+"""Of Sphinx and MyST, before the name of an API; other roles are no APIs."""
 _THING = (
     r"(?:function|method|class|classe|decorator|property|propertie|attribute|module|exception|"
     r"helper|object|alias|aliase|constant|type|enum|validator|field|API|flag)s?"
@@ -127,7 +132,7 @@ def _items(text: str) -> Iterator[tuple[_Section, str]]:
     version, about, lines = "", "", list[str]()
 
     def whole() -> Iterator[tuple[_Section, str]]:
-        item = " ".join(" ".join(lines).split())
+        item = _ROLE.sub("", " ".join(" ".join(lines).split()))
         lines.clear()
         if item:
             yield _Section(version, about), item
