@@ -9,38 +9,30 @@ This is the only file that chooses backends, and it hands out the facades of the
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 from uuid import UUID
 
 from vademecum.access import require, require_all, sees_all
 from vademecum.answer.facade import Answerer, AnswerResult
 from vademecum.cache.cache import Cache
-from vademecum.context.facade import ContextCalls
-from vademecum.context.stale import StaleCalls
 from vademecum.duty import jobs_due, on_duty
 from vademecum.embedders import Embedders
 from vademecum.errors import BadInput, BadSetting, CollectionRequired, UnknownCollection
 from vademecum.evaluate.capture import SearchLog
 from vademecum.evaluate.facade import EvaluationCalls
 from vademecum.evaluate.reindex import MoveCalls
-from vademecum.graph.content import Content
-from vademecum.graph.facade import Graph
-from vademecum.graph.fetching import Sources
-from vademecum.graph.link import CodeLinks
-from vademecum.graph.writing import EXTERNAL
 from vademecum.ingest.facade import IngestCalls
 from vademecum.ingest.knowledge_base import KnowledgeBases
 from vademecum.ingest.pipeline import Failure
 from vademecum.ingest.report import QUIET, Listener, Progress
 from vademecum.ingest.runs import Runs
 from vademecum.keys import KeyCalls
-from vademecum.memory.facade import MemoryCalls
 from vademecum.mirror.facade import MirrorCalls
 from vademecum.models import Models
 from vademecum.notes.facade import Notes
 from vademecum.profiles.profile import DEFAULT, load_profile, read_profile
-from vademecum.projections.neo4j import Neo4j
-from vademecum.projections.project import Projection
 from vademecum.queue import Queue
 from vademecum.search.book import BookQuery, BookResponse, search_book
 from vademecum.search.facade import Searcher, SearchResult
@@ -52,6 +44,16 @@ from vademecum.store.db import Database
 from vademecum.store.jobs import OpenJobs
 from vademecum.telemetry.spans import span, tracing
 from vademecum.types import CollectionId, Hit, Query
+
+if TYPE_CHECKING:
+    from vademecum.context.facade import ContextCalls
+    from vademecum.context.stale import StaleCalls
+    from vademecum.graph.facade import Graph
+    from vademecum.graph.fetching import Sources
+    from vademecum.graph.link import CodeLinks
+    from vademecum.memory.facade import MemoryCalls
+    from vademecum.projections.neo4j import Neo4j
+    from vademecum.projections.project import Projection
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,42 +152,79 @@ class App:
             searchable_embedder=self.embedders.searching,
         )
         self._neo4j = _neo4j(settings)
-        self.graph = Graph(
-            database,
+
+    # Parts that most commands do without, and that take long to import, are made when asked for.
+
+    @cached_property
+    def graph(self) -> "Graph":
+        from vademecum.graph.content import Content
+        from vademecum.graph.facade import Graph
+
+        return Graph(
+            self.database,
             collection_for=self._collection_for,
             search=self._hits,
-            content=Content(settings.home / "external_knowledge"),
+            content=Content(self.settings.home / "external_knowledge"),
             fetch=self.cache.read_now,
             again=lambda document: self.sources.again(document),
             clean=lambda: self.sources.clean(),
             others={} if self._neo4j is None else {"neo4j": self._neo4j.ask},
         )
-        self.sources = Sources(
-            database,
+
+    @cached_property
+    def sources(self) -> "Sources":
+        from vademecum.graph.fetching import Sources
+
+        return Sources(
+            self.database,
             web=self.cache.outside,
-            home=settings.home,
+            home=self.settings.home,
             content=self.graph.content,
             external=self.graph.external,
             embed=self._embed_external,
         )
-        self.code = CodeLinks(
+
+    @cached_property
+    def code(self) -> "CodeLinks":
+        from vademecum.graph.link import CodeLinks
+
+        return CodeLinks(
             self.graph,
-            home=settings.home / "graph" / "libraries",
+            home=self.settings.home / "graph" / "libraries",
             changelogs=self.sources.changelogs,
             embed=self._embed_external,
         )
-        self.memory = MemoryCalls(
-            database,
-            key=settings.memory_key,
-            allowed=tuple(word for word in settings.memory_allowed.split(",") if word.strip()),
-            embedder=lambda: self.embedders.named(settings.embedder),
+
+    @cached_property
+    def memory(self) -> "MemoryCalls":
+        from vademecum.memory.facade import MemoryCalls
+
+        allowed = self.settings.memory_allowed.split(",")
+        return MemoryCalls(
+            self.database,
+            key=self.settings.memory_key,
+            allowed=tuple(word for word in allowed if word.strip()),
+            embedder=lambda: self.embedders.named(self.settings.embedder),
             model=lambda: self.models.meant_for("memory"),
         )
-        self.context = ContextCalls(
+
+    @cached_property
+    def context(self) -> "ContextCalls":
+        from vademecum.context.facade import ContextCalls
+
+        return ContextCalls(
             notes=self.notes, memory=self.memory, graph=self.graph, sources=self.sources
         )
-        self.stale = StaleCalls(database, ask_again=self._ask_again, make_again=self._make_again)
-        self.keys = KeyCalls(database, hash_of=self.memory.hash_of)
+
+    @cached_property
+    def stale(self) -> "StaleCalls":
+        from vademecum.context.stale import StaleCalls
+
+        return StaleCalls(self.database, ask_again=self._ask_again, make_again=self._make_again)
+
+    @cached_property
+    def keys(self) -> KeyCalls:
+        return KeyCalls(self.database, hash_of=lambda user: self.memory.hash_of(user))
 
     @classmethod
     @asynccontextmanager
@@ -252,6 +291,8 @@ class App:
         await self.database.retry(lambda: self.mirrors.feed(collection, notice=notice))
 
     async def _embed_external(self) -> bool:
+        from vademecum.graph.writing import EXTERNAL
+
         return await self.queue.make_searchable(await self._collection_for(EXTERNAL, "external"))
 
     # --- search and answer ------------------------------------------------------------------
@@ -409,8 +450,10 @@ class App:
     # --- backends ---------------------------------------------------------------------------
 
     @property
-    def projection(self) -> Projection:
+    def projection(self) -> "Projection":
         """The graph in Neo4j. Raises BadSetting where no server is set."""
+        from vademecum.projections.project import Projection
+
         if self._neo4j is None:
             raise BadSetting(
                 "no Neo4j server is set", hint="Set VADE_NEO4J_URL=bolt://127.0.0.1:7687."
@@ -418,9 +461,11 @@ class App:
         return Projection(self.database, self._neo4j)
 
 
-def _neo4j(settings: Settings) -> Neo4j | None:
+def _neo4j(settings: Settings) -> "Neo4j | None":
     if settings.neo4j_url is None:
         return None
+    from vademecum.projections.neo4j import Neo4j
+
     return Neo4j(
         settings.neo4j_url,
         user=settings.neo4j_user,

@@ -136,11 +136,13 @@ class Worker:
                 stages.create_task(self._take_all(to_embed, limit, wait, coming))
                 stages.create_task(self._embed_all(to_embed, to_store))
                 stages.create_task(self._store_all(to_store))
-        except* VadeError as group:
+        except BaseExceptionGroup as group:
             task = asyncio.current_task()
             if sys.version_info < (3, 13) and task is not None and task.cancelling():
                 task.uncancel()  # which a failed group there leaves behind
-            raise group.exceptions[0] from None
+            if (known := group.subgroup(VadeError)) is not None:
+                raise known.exceptions[0] from None
+            raise
         if self._stopped is not None:
             raise self._stopped
 
@@ -342,9 +344,9 @@ class Worker:
 
     async def _merge(self, batch: _Batch) -> None:
         """A long drain must not leave searches with a segment for each batch."""
-        _, prepared = batch.work[0]
         async with self._database.connection() as connection:
-            await lexical.merge(connection, prepared.document.collection_id, fan_in=lexical.FAN_IN)
+            for collection in {prepared.document.collection_id for prepared in batch.prepared}:
+                await lexical.merge(connection, collection, fan_in=lexical.FAN_IN)
 
     async def _swap(self, batch: _Batch) -> Swapped:
         async with self._database.connection() as connection:

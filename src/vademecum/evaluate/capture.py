@@ -15,7 +15,6 @@ from dataclasses import dataclass, field
 from itertools import groupby
 
 from vademecum.evaluate.gold import Expectation, Question
-from vademecum.memory.privacy import gate
 from vademecum.store import searches
 from vademecum.store.db import Database
 from vademecum.store.searches import UsedSource
@@ -90,6 +89,8 @@ class SearchLog:
 def harmless(query: str, hits: Sequence[Hit]) -> bool:
     """Whether the privacy gate passes the query as it is. A word that the sources found hold is no
     secret of whoever asked."""
+    from vademecum.memory.privacy import gate
+
     said = {word.casefold() for hit in hits for word in _WORD.findall(f"{hit.title} {hit.text}")}
     allowed = [word for word in _WORD.findall(query) if word.casefold() in said]
     passed = gate(query, allowed=allowed)

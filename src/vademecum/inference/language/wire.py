@@ -8,11 +8,13 @@ import random
 import time
 from collections.abc import Mapping
 from email.utils import parsedate_to_datetime
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit, urlunsplit
 
-import httpx
-
 from vademecum.errors import LanguageModelRefused, LanguageModelUnreachable
+
+if TYPE_CHECKING:
+    import httpx
 
 TRIES = 4
 FIRST_WAIT = 0.5
@@ -74,7 +76,9 @@ class Wire:
             hint="Give it longer by VADE_MODEL_SECONDS.",
         )
 
-    def _open(self) -> httpx.AsyncClient:
+    def _open(self) -> "httpx.AsyncClient":
+        import httpx
+
         # A proxy of the environment leads to the providers of the web, not to this machine.
         return httpx.AsyncClient(
             headers=self._headers,
@@ -83,9 +87,11 @@ class Wire:
         )
 
     async def _try(
-        self, client: httpx.AsyncClient, path: str, body: Mapping[str, object]
+        self, client: "httpx.AsyncClient", path: str, body: Mapping[str, object]
     ) -> tuple[dict[str, object] | LanguageModelUnreachable, float | None]:
         """The answer, or why there is none and how long the server asks to wait."""
+        import httpx
+
         try:
             answer = await client.post(self.url + path, json=body)
         except (httpx.HTTPError, httpx.InvalidURL) as error:
@@ -137,7 +143,7 @@ def without_login(url: str) -> str:
     return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
 
 
-def message(answer: httpx.Response) -> str:
+def message(answer: "httpx.Response") -> str:
     """What a failure says of itself, in any of the providers' forms."""
     try:
         error = answer.json()["error"]
@@ -146,7 +152,7 @@ def message(answer: httpx.Response) -> str:
         return answer.reason_phrase or "no reason given"
 
 
-def retry_after(answer: httpx.Response) -> float | None:
+def retry_after(answer: "httpx.Response") -> float | None:
     """Seconds that a server asks to wait: `retry-after-ms`, or `Retry-After` (RFC 9110)."""
     for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
         try:
