@@ -25,6 +25,8 @@ def told(*exchanges: str) -> str:
         ("I am learning Kubernetes.", "Is learning Kubernetes."),
         ("I usually write notes for my team.", "Usually writes notes for their team."),
         ("I use Excel for planning.", "Uses Excel for planning."),
+        ("I prefer short answers and usually work in Python.", "Prefers short answers."),
+        ("I prefer short answers, and I usually work in Python.", "Usually works in Python."),
     ],
 )
 def test_a_fact_is_told_in_the_third_person(said: str, narrated: str) -> None:

@@ -66,6 +66,10 @@ _HABIT = re.compile(
     r"(?P<does>(?!ask\b|have\b|am\b)[a-z]+)|(?P<plain>use|write|read|maintain|manage|teach|review|translate|draft|"
     r"prepare|program|supervise|train)|am (?P<is>learning|studying|training)) (?P<what>.{3,120})$"
 )
+_AND_HABIT = re.compile(
+    r"(?i)(?<=\w),? and (?:i )?"
+    r"(?=(?:often|usually|mostly|mainly|frequently|regularly|sometimes|always) [a-z]+ \w)"
+)
 _STATED = re.compile(r"(?i)^(?:frequently|primarily|often|usually|mostly|the user)\b")
 _DIMENSIONS = {
     "length": re.compile(
@@ -84,10 +88,11 @@ def learn(facts: Mapping[str, Any], text: str, *, agent: str) -> tuple[Facts, bo
     learnt["turn"] = turn
     worth = False
     for sentence in sentences(text):
-        kind, fact = _fact(sentence)
-        if kind and fact:
-            _note(learnt, kind, fact, turn)
-            worth = True
+        for clause in _clauses(sentence):
+            kind, fact = _fact(clause)
+            if kind and fact:
+                _note(learnt, kind, fact, turn)
+                worth = True
         for topic in _TOPIC.findall(sentence):
             _note(learnt, "topic", topic.strip().lower(), turn)
             worth = True
@@ -97,6 +102,12 @@ def learn(facts: Mapping[str, Any], text: str, *, agent: str) -> tuple[Facts, bo
         newest = sorted(learnt[kind].items(), key=lambda pair: (-pair[1]["last"], pair[0]))
         learnt[kind] = dict(newest[:KEPT])
     return (learnt, True) if worth else (dict(facts), False)
+
+
+def _clauses(sentence: str) -> list[str]:
+    """`I prefer Python and usually write tests` are two facts."""
+    first, *habits = _AND_HABIT.split(sentence.strip())
+    return [first, *(f"I {habit}" for habit in habits)]
 
 
 def _fact(sentence: str) -> tuple[str | None, str]:
