@@ -67,6 +67,15 @@ def test_there_and_back_again(vade: Vade, tmp_path: Path) -> None:
     assert not (tmp_path / "agents").exists()
 
 
+def test_folders_that_were_made_go_with_what_was_in_them(vade: Vade, tmp_path: Path) -> None:
+    folder = tmp_path / ".claude"
+    install(vade, folder, "--yes")
+    assert (folder / "agents" / "vademecum.md").exists()
+    install(vade, folder, "--yes", what="uninstall")
+    assert not folder.exists()
+    assert tmp_path.exists()
+
+
 def test_an_agent_that_the_user_changed_stays(vade: Vade, tmp_path: Path) -> None:
     install(vade, tmp_path, "--yes")
     agent = tmp_path / "agents" / "vademecum.md"

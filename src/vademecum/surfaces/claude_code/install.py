@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 from dataclasses import dataclass
+from itertools import takewhile
 from pathlib import Path
 from typing import Literal
 
@@ -26,6 +27,10 @@ AGENT = Path(__file__).with_name("agent.md")
 
 Scope = Literal["user", "project"]
 Transport = Literal["auto", "http", "command"]
+
+
+OURS = frozenset({"agents", ".claude"})
+"""Folders that are removed with the last file in them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,8 +56,9 @@ class FileChange:
         path = self.path.resolve()
         if self.after is None:
             path.unlink(missing_ok=True)
-            with contextlib.suppress(OSError):  # the folder of the agents, unless it has others
-                path.parent.rmdir()
+            with contextlib.suppress(OSError):  # unless there is something else in them
+                for folder in takewhile(lambda folder: folder.name in OURS, path.parents):
+                    folder.rmdir()
             return
         path.parent.mkdir(parents=True, exist_ok=True)
         # A new file may hold a token: its owner's only.
