@@ -254,5 +254,7 @@ def calibrated(
         inverse_document_frequency(query.collection_chunks, holding) if holding else 0.0
         for holding in pairs.sum(axis=0).tolist()
     ]
-    shares: NDArray[np.float64] = (bm25 + pairs @ weights) / (query.bound + float(weights.sum()))
+    # Not as a product of matrices: its last bit may depend on which row of them a chunk is.
+    beside = np.where(pairs, weights, 0.0).sum(axis=1)
+    shares: NDArray[np.float64] = (bm25 + beside) / (query.bound + float(weights.sum()))
     return shares

@@ -27,16 +27,20 @@ def pairs_held(
     The sequences are the ids of the terms of each chunk, 4 bytes each, with a 0 between two chunks:
     it is no term's id. `words` are ids, each once, those of `together` among them.
     """
-    known = np.sort(np.asarray(words, np.int32))
+    known = np.asarray(words, np.int32)
+    # Words are told apart by their place in the query: ids depend on who was indexed first, and
+    # with them the order in which weights are added up.
+    place = np.argsort(known)
+    known = known[place]
     joined = np.frombuffer(sequences, "<i4")
     places = np.flatnonzero(np.isin(joined, known))
-    word = np.searchsorted(known, joined[places])
+    word = place[np.searchsorted(known, joined[places])]
     chunk = np.searchsorted(np.cumsum(lengths + 1), places, side="right")
     first, second = _near(places)
 
     pair = word[first] * len(known) + word[second]
     beside = places[second] - places[first] == 1
-    asked = np.searchsorted(known, np.asarray(together, np.int32).reshape(-1, 2))
+    asked = place[np.searchsorted(known, np.asarray(together, np.int32).reshape(-1, 2))]
     column = np.full(len(known) ** 2, -1)
     column[asked[:, 0] * len(known) + asked[:, 1]] = np.arange(len(together))
     beside &= column[pair] >= 0
