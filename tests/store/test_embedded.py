@@ -228,9 +228,9 @@ async def test_no_network_port_is_open(embedded: MakeDatabase) -> None:
     ("memory", "cores", "shared_memory", "expected"),
     [
         (512, 1, 64, ("64MB", "64MB", "mmap", 1)),
-        (4096, 2, 2048, ("512MB", "256MB", "posix", 2)),
-        (8192, 4, 64, ("1024MB", "512MB", "mmap", 4)),
-        (65536, 32, 32768, ("4096MB", "1024MB", "posix", 4)),
+        (4096, 2, 2048, ("512MB", "512MB", "posix", 2)),
+        (8192, 4, 64, ("1024MB", "1024MB", "mmap", 4)),
+        (65536, 32, 32768, ("4096MB", "4096MB", "posix", 4)),
     ],
     ids=["tiny", "laptop", "container", "workstation"],
 )

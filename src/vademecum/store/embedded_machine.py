@@ -11,7 +11,8 @@ def settings_here() -> dict[str, str | int]:
 
 def machine_settings(memory: int, cores: int, shared_memory: int) -> dict[str, str | int]:
     """Settings that fit this machine. Memory in MB, `shared_memory` is what /dev/shm has free."""
-    maintenance = max(64, min(1024, max(256, memory // 16), memory // 8))
+    # A million chunks want some 2 GB to build their HNSW in; of less memory pgvector warns.
+    maintenance = max(64, min(4096, memory // 8))
     parallel = max(1, min(4, cores))
     return {
         "max_connections": 50,
