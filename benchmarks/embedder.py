@@ -12,6 +12,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from pydoc_data.topics import topics
 
@@ -53,10 +54,9 @@ def passages(tokenizer: LocalTokenizer, tokens: int) -> list[str]:
     windows = []
     for name in sorted(topics):
         text = topics[name]
-        offsets = tokenizer.offsets(text)
-        for first in range(0, len(offsets), tokens):
-            window = offsets[first : first + tokens]
-            windows.append(text[window[0][0] : window[-1][1]])
+        starts = tokenizer.starts(text)
+        cuts = [*starts[::tokens], len(text)]
+        windows += [text[first:after].rstrip() for first, after in pairwise(cuts)]
     return windows
 
 

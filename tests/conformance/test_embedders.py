@@ -94,11 +94,11 @@ async def test_a_text_that_is_too_long_is_refused_and_a_query_is_not(make: Make)
     assert (await embedder.embed_query(long)).shape == (embedder.space.dimensions,)
 
 
-def test_counts_are_the_offsets_and_never_below_the_words(make: Make) -> None:
+def test_counts_are_the_starts_and_never_below_the_words(make: Make) -> None:
     tokenizer = make().tokenizer
     texts = ["build the graph", "", "naïve 한국어 --no-verify"]
     counts = tokenizer.counts(texts)
-    assert counts == [len(tokenizer.offsets(text)) for text in texts]
+    assert counts == [len(tokenizer.starts(text)) for text in texts]
     assert counts[0] >= 3
     assert counts[1] == 0
 

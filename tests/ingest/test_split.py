@@ -24,26 +24,24 @@ WORDPIECE: Tokenizer = LocalEmbedder(home=Path("unused")).tokenizer
 class Utf8Tokenizer:
     """A token for each byte, as byte-level models have: several may be of one character."""
 
-    def offsets(self, text: str) -> list[tuple[int, int]]:
+    def starts(self, text: str) -> list[int]:
         return [
-            (at, at + 1)
-            for at, letter in enumerate(text)
-            for _ in letter.encode("utf-8", "surrogatepass")
+            at for at, letter in enumerate(text) for _ in letter.encode("utf-8", "surrogatepass")
         ]
 
     def counts(self, texts: Sequence[str]) -> list[int]:
-        return [len(self.offsets(text)) for text in texts]
+        return [len(self.starts(text)) for text in texts]
 
 
 class LeadingTokenizer:
     """One token for four characters, and two more for every text that begins within a word."""
 
-    def offsets(self, text: str) -> list[tuple[int, int]]:
-        starts = [0, 0, *range(0, len(text), 4)] if text[:1].islower() else range(0, len(text), 4)
-        return [(start, min(start + 4, len(text))) for start in starts]
+    def starts(self, text: str) -> list[int]:
+        extra = [0, 0] if text[:1].islower() else []
+        return [*extra, *range(0, len(text), 4)]
 
     def counts(self, texts: Sequence[str]) -> list[int]:
-        return [len(self.offsets(text)) for text in texts]
+        return [len(self.starts(text)) for text in texts]
 
 
 TOKENIZERS: list[Tokenizer] = [WORDPIECE, Utf8Tokenizer(), LeadingTokenizer()]

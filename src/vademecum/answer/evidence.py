@@ -187,7 +187,7 @@ def _in_context(candidate: Candidate) -> str:
 def _within(text: str, embedder: Embedder) -> str:
     """As much of the text as one vector covers."""
     while embedder.tokenizer.counts([text])[0] > embedder.max_tokens:
-        text = text[: embedder.tokenizer.offsets(text)[embedder.max_tokens - 1][0]]
+        text = text[: embedder.tokenizer.starts(text)[embedder.max_tokens - 1]]
     return text
 
 

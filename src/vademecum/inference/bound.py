@@ -10,10 +10,8 @@ class ByteTokenizer:
     a text fills a window sooner than it would have to, and is never cut.
     """
 
-    def offsets(self, text: str) -> list[tuple[int, int]]:
-        return [
-            (index, index + 1) for index, letter in enumerate(text) for _ in range(_bytes(letter))
-        ]
+    def starts(self, text: str) -> list[int]:
+        return [index for index, letter in enumerate(text) for _ in range(_bytes(letter))]
 
     def counts(self, texts: Sequence[str]) -> list[int]:
         return [_bytes(text) for text in texts]

@@ -14,8 +14,8 @@ __all__ = ["Embedder", "EmbeddingSpace", "Tokenizer"]
 class Tokenizer(Protocol):
     """The embedding model's own way to count."""
 
-    def offsets(self, text: str) -> list[tuple[int, int]]:
-        """Start and end in `text`, in characters, of each of its tokens; no special tokens."""
+    def starts(self, text: str) -> list[int]:
+        """Where in `text` each of its tokens begins, in characters; no special tokens."""
         ...
 
     def counts(self, texts: Sequence[str]) -> list[int]:

@@ -38,8 +38,9 @@ class FastembedTokenizer:
     def __init__(self, tokenizer: "tokenizers.Tokenizer") -> None:
         self._tokenizer = tokenizer
 
-    def offsets(self, text: str) -> list[tuple[int, int]]:
-        return list(self._tokenizer.encode(encodable(text), add_special_tokens=False).offsets)
+    def starts(self, text: str) -> list[int]:
+        encoded = self._tokenizer.encode(encodable(text), add_special_tokens=False)
+        return [start for start, _ in encoded.offsets]
 
     def counts(self, texts: Sequence[str]) -> list[int]:
         encodings = self._tokenizer.encode_batch_fast(
@@ -106,9 +107,9 @@ class FastembedEmbedder:
 
     def _embed_query(self, text: str) -> Vector:
         loaded = self._loaded
-        offsets = loaded.tokenizer.offsets(text)
-        if len(offsets) > loaded.max_tokens:
-            text = text[: offsets[loaded.max_tokens - 1][1]]
+        starts = loaded.tokenizer.starts(text)
+        if len(starts) > loaded.max_tokens:
+            text = text[: starts[loaded.max_tokens]]
         query = loaded.space.query_prefix + encodable(text)
         return _unit(next(iter(loaded.model.query_embed(query))), self.model)
 

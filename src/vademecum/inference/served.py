@@ -133,9 +133,9 @@ class ServedEmbedder:
     async def embed_query(self, text: str) -> Vector:
         """Unit vector of a query, shape (dimensions,); a longer query keeps its first tokens."""
         space = self.space
-        offsets = self.tokenizer.offsets(text)
-        if len(offsets) > self.max_tokens:
-            text = text[: offsets[self.max_tokens][0]]
+        starts = self.tokenizer.starts(text)
+        if len(starts) > self.max_tokens:
+            text = text[: starts[self.max_tokens]]
         async with self.client() as client:
             [vector] = await self._batch(client, [space.query_prefix + text])
         return np.asarray(vector, np.float32)

@@ -23,11 +23,11 @@ REMEMBERED = 200_000
 _WORD = re.compile(r"[^ \t\n\r]+")
 
 
-class _Tokens(NamedTuple):
-    """Of one word: ids, and the start and end of each in it."""
+class _Words(NamedTuple):
+    """The tokens of each word: their ids, and where each begins in it."""
 
-    ids: list[int]
-    offsets: list[tuple[int, int]]
+    ids: dict[str, list[int]]
+    starts: dict[str, list[int]]
 
 
 class LocalTokenizer:
@@ -35,42 +35,41 @@ class LocalTokenizer:
 
     def __init__(self, files: WeightFiles) -> None:
         self._tokenizer = _wordpiece(read_vocabulary(files))
-        self._known: dict[str, _Tokens] = {}
+        self._known = _Words({}, {})
         self._remembered = 0
 
-    def offsets(self, text: str) -> list[tuple[int, int]]:
+    def starts(self, text: str) -> list[int]:
         text = encodable(text)
-        known = self._learned([_WORD.findall(text)])
-        return [
-            (at + start, at + end)
-            for word in _WORD.finditer(text)
-            for at in (word.start(),)
-            for start, end in known[word.group()].offsets
-        ]
+        words = _WORD.findall(text)
+        within = map(self._learned([words]).starts.__getitem__, words)
+        places = (word.start() for word in _WORD.finditer(text))
+        return [at + start for at, starts in zip(places, within, strict=True) for start in starts]
 
     def counts(self, texts: Sequence[str]) -> list[int]:
         words = [_WORD.findall(encodable(text)) for text in texts]
-        known = self._learned(words)
-        return [sum(map(len, [known[w].ids for w in each])) for each in words]
+        ids = self._learned(words).ids
+        return [sum(map(len, map(ids.__getitem__, each))) for each in words]
 
     def ids(self, texts: Sequence[str]) -> list[list[int]]:
         """Token ids of each text, no special tokens."""
         words = [_WORD.findall(encodable(text)) for text in texts]
-        known = self._learned(words)
-        return [list(chain.from_iterable([known[w].ids for w in each])) for each in words]
+        ids = self._learned(words).ids
+        return [list(chain.from_iterable(map(ids.__getitem__, each))) for each in words]
 
-    def _learned(self, texts: Sequence[Sequence[str]]) -> dict[str, _Tokens]:
+    def _learned(self, texts: Sequence[Sequence[str]]) -> _Words:
         """The tokens of all these words, among others."""
         known = self._known
-        if new := list(set(chain.from_iterable(texts)).difference(known)):
+        if new := list(set(chain.from_iterable(texts)).difference(known.ids)):
             for word, tokens in zip(
                 new, self._tokenizer.encode_batch(new, add_special_tokens=False), strict=True
             ):
-                known[word] = _Tokens(tokens.ids, tokens.offsets)
+                # In this order: another thread takes a word with ids for one that is known.
+                known.starts[word] = [start for start, _ in tokens.offsets]
+                known.ids[word] = tokens.ids
                 self._remembered += len(tokens)
             if self._remembered > REMEMBERED:
                 # Another thread may still read the old one.
-                self._known, self._remembered = {}, 0
+                self._known, self._remembered = _Words({}, {}), 0
         return known
 
 

@@ -13,8 +13,8 @@ class WordTokenizer:
     can take.
     """
 
-    def offsets(self, text: str) -> list[tuple[int, int]]:
-        return [match.span() for match in _PIECE.finditer(text)]
+    def starts(self, text: str) -> list[int]:
+        return [match.start() for match in _PIECE.finditer(text)]
 
     def counts(self, texts: Sequence[str]) -> list[int]:
         return [len(_PIECE.findall(text)) for text in texts]
@@ -24,6 +24,6 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def encodable(text: str) -> str:
-    """The text with U+FFFD for each half of a surrogate pair, which no tokenizer takes; every
-    offset stays."""
+    """The text with U+FFFD for each half of a surrogate pair, which no tokenizer takes; all
+    else stays where it is."""
     return text if text.isascii() else _SURROGATE.sub("\ufffd", text)

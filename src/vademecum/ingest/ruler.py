@@ -22,10 +22,10 @@ class Ruler:
     limit counts the finished pieces again.
     """
 
-    def __init__(self, offsets: Sequence[tuple[int, int]], start: int, end: int) -> None:
-        """`offsets` count from `start`; the stretch ends at `end`."""
+    def __init__(self, starts: Sequence[int], start: int, end: int) -> None:
+        """`starts` of tokens count from `start`; the stretch ends at `end`."""
         self.end = end
-        self._starts = [start + first for first, _ in offsets]
+        self._starts = [start + first for first in starts] if start else starts
 
     def count(self, start: int, end: int) -> int:
         """Number of tokens that begin in the stretch."""

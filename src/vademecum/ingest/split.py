@@ -155,7 +155,7 @@ def _pieces(
 def _windowed(
     text: str, whole: _Span, policy: ChunkPolicy, tokenizer: Tokenizer
 ) -> list[tuple[_Span, int]]:
-    ruler = Ruler(tokenizer.offsets(text[whole.start : whole.end]), whole.start, whole.end)
+    ruler = Ruler(tokenizer.starts(text[whole.start : whole.end]), whole.start, whole.end)
     budget = policy.max_tokens
     while budget >= MIN_TOKENS // 2:
         spans = _Window(text, whole, ruler, budget, min(policy.overlap_tokens, budget // 2)).spans()

@@ -40,7 +40,7 @@ def windows(
     if taken > limit // 2:
         header, taken = _shortened(header, tokenizer, limit // 2)
     room = max(limit - taken, 1)
-    ruler = Ruler(tokenizer.offsets(text), 0, len(text))
+    ruler = Ruler(tokenizer.starts(text), 0, len(text))
     while True:
         parts = list(_parts(text, ruler, room, overlap))
         full = [
@@ -96,7 +96,7 @@ def _shortened(header: str, tokenizer: Tokenizer, limit: int) -> tuple[str, int]
     opening = "[… " if header.startswith("[") else "… "
     ends = [f"{opening}{header[match.end() :]}" for match in _SEPARATOR.finditer(header)]
     # The last heading alone may be too long: then its last words.
-    ruler = Ruler(tokenizer.offsets(header), 0, len(header))
+    ruler = Ruler(tokenizer.starts(header), 0, len(header))
     words = [match.end() for match in WORD.finditer(header)]
     last = ruler.backward(len(header), max(limit - 4, 0))
     ends += [opening + header[word:] for word in words if word >= last][:1]
