@@ -37,7 +37,8 @@ STOP_WORDS = frozenset(
 def terms(text: str) -> list[str]:
     """The index terms of a text, in order, with repetitions."""
     words = _COMPOUND.findall(unicodedata.normalize("NFKC", text))
-    return list(chain.from_iterable(map(_terms_of, words)))
+    short = max(map(len, words), default=0) <= MAX_TERM
+    return list(chain.from_iterable(map(_remembered if short else _terms_of, words)))
 
 
 def query_terms(text: str) -> Counter[str]:
