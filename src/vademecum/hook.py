@@ -13,8 +13,6 @@ import sys
 import time
 
 EVENTS = ("pre-tool-use", "post-tool-use", "user-prompt-submit")
-CAP_MS = 300
-"""As `Settings.hook_cap_ms`, where the server has not said otherwise."""
 MAX_INPUT_BYTES = 8 * 1024 * 1024
 
 

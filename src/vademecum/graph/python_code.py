@@ -103,7 +103,6 @@ class _Scope:
 
 class _Reader:
     def __init__(self, module: str, *, is_package: bool, lines: Sequence[str]) -> None:
-        self._module = module
         self._package = module if is_package else module.rpartition(".")[0]
         self._lines = lines
         self._scope = _Scope(module, "module", None)

@@ -143,7 +143,7 @@ class Resolver:
         if thing.kind == "module":
             if thing.library is None:
                 return self._project_name(f"{thing.path}.{name}")
-            return self._library_name(thing.library, f"{thing.path}.{name}", thing.path)
+            return self._library_name(thing.library, f"{thing.path}.{name}")
         if thing.kind in ("class", "instance"):
             return self._member(thing, name)
         if thing.kind == "function" and name in ("__enter__", "__aenter__"):
@@ -168,7 +168,7 @@ class Resolver:
         except _Absent:
             return None
 
-    def _library_name(self, library: Library, path: str, owner: str) -> _Thing | None:
+    def _library_name(self, library: Library, path: str) -> _Thing | None:
         for _ in range(MAX_STEPS):
             if path in library.aliases and path not in library.apis:
                 target = library.aliases[path]
@@ -222,7 +222,7 @@ class Resolver:
                     return self._project_name(path)
                 continue
             if path in owner.library.apis or path in owner.library.aliases:
-                found = self._library_name(owner.library, path, owner.path)
+                found = self._library_name(owner.library, path)
                 if found is None:
                     return None
                 return _Thing(found.kind, found.path, found.library, found.api, thing.path)

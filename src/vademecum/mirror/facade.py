@@ -228,7 +228,6 @@ class MirrorCalls:
         store: str | None = None,
         *,
         everything: bool = False,
-        notice: Notice = lambda text: None,
         progress: Fed = lambda chunks: None,
     ) -> list[Rebuilt]:
         """Repair what `verify` finds; with `everything`, fill each index anew.

@@ -129,13 +129,6 @@ async def documents_of_parent(
     return [document for (document,) in await cursor.fetchall()]
 
 
-async def count_documents(connection: Connection, collection: CollectionId) -> int:
-    cursor = await connection.execute(SQL["count_documents"], {"collection": collection})
-    row = await cursor.fetchone()
-    assert row is not None
-    return int(row[0])
-
-
 async def totals(connection: Connection, collection: CollectionId) -> IngestionTotals:
     async with connection.cursor(row_factory=class_row(IngestionTotals)) as cursor:
         await cursor.execute(SQL["ingestion_state"], {"collection": collection})

@@ -57,7 +57,6 @@ def test_a_found_file_tells_its_size_and_time(tmp_path: Path) -> None:
         relative="a.md",
         size=5,
         modified_at=datetime.fromtimestamp(1_700_000_000.123456789, UTC),
-        mtime_ns=1_700_000_000_123_456_789,
     )
 
 

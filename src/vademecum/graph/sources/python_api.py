@@ -21,7 +21,6 @@ MAX_EXAMPLE = 1500
 _NO_API = re.compile(r"(^|\.)(tests|conftest|test_\w+|_vendor|_vendored|vendored|vendor)(\.|$)")
 _DYNAMIC = re.compile(r"\bglobals\(\)|sys\.modules\[|lazy_loader|lazy\.attach|\bexec\(")
 _NOTICES = "vademecum_notices"
-_DYNAMIC_KEY = "vademecum_dynamic"
 
 logging.getLogger("griffe").addHandler(logging.NullHandler())
 logging.getLogger("griffe").propagate = False
@@ -185,7 +184,7 @@ class _Notices(griffe.Extension):
         if isinstance(mod.filepath, Path) and mod.filepath.suffix == ".pyi":
             self.overloads[mod.path] = {name: list(each) for name, each in mod.overloads.items()}
 
-    def on_instance(self, *, node: Any, obj: griffe.Object, agent: Any, **rest: Any) -> None:
+    def on_instance(self, *, node: Any, obj: griffe.Object, **rest: Any) -> None:
         if isinstance(node, ast.ClassDef):
             obj.extra[_NOTICES]["found"] = notices.of_class(node, self._constants)
             obj.extra[_NOTICES]["dynamic"] = self._sets or bool(node.keywords)

@@ -43,7 +43,6 @@ class Found:
     """Path under the scanned folder, with `/`; bytes that are not UTF-8 are shown as \\xNN."""
     size: int
     modified_at: datetime
-    mtime_ns: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,7 +149,6 @@ class _Walk:
             relative=_printable(relative),
             size=status.st_size,
             modified_at=datetime.fromtimestamp(status.st_mtime, UTC),
-            mtime_ns=status.st_mtime_ns,
         )
 
     def links(self) -> Iterator[Found | Skipped]:

@@ -33,9 +33,6 @@ SELECT k.id, c.name AS collection, d.path, d.url, k.title, k.heading_path, k.sec
 SELECT DISTINCT document_id FROM document_chunks
  WHERE collection_id = %(collection)s AND parent_id = %(parent)s;
 
--- name: count_documents
-SELECT count(*) FROM crawled_documents WHERE collection_id = %(collection)s;
-
 -- name: ingestion_state
 -- What is recorded of each file, and when runs last went over all of them.
 SELECT (SELECT max(completed_at) FROM ingestion_runs

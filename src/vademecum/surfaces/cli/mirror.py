@@ -223,7 +223,7 @@ def rebuild_command(
     async def work(app: "App") -> "list[Rebuilt]":
         name = await app.collection_name(collection)
         done = await app.mirrors.rebuild(
-            name, store, everything=everything, notice=note, progress=_told(quiet=as_json)
+            name, store, everything=everything, progress=_told(quiet=as_json)
         )
         await app.process_queue()
         return done

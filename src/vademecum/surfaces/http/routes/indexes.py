@@ -63,7 +63,6 @@ async def rebuild_indexes(
             collection,
             asked.store,
             everything=asked.everything,
-            notice=lambda text: tell("notice", {"text": text}),
             progress=lambda chunks: tell("progress", {"chunks": chunks}),
         )
 
