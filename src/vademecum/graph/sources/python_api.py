@@ -13,6 +13,7 @@ import griffe
 
 from vademecum.graph import notices
 from vademecum.graph.api import Api, Deprecation, Kind, Library, Parameter
+from vademecum.graph.notices.directives import of_docstring, version_added
 
 MAX_DESCRIPTION = 1000
 """Characters of a description; the rest is in the library's own documentation."""
@@ -279,14 +280,14 @@ def _api(obj: griffe.Object, search: list[str]) -> Api:
     found = obj.extra[_NOTICES].get("found", [])
     text = obj.docstring.value if obj.docstring else ""
     if obj.is_attribute and not found and text:
-        found = notices.of_docstring(text, obj.lineno or 0, set())
+        found = of_docstring(text, obj.lineno or 0, set())
     file = _file(obj, search)
     base = Api(
         path=obj.path,
         kind=_kind(obj),
         description=_description(text),
         examples=_examples(text),
-        version_added=notices.version_added(text) if text else None,
+        version_added=version_added(text) if text else None,
         deprecations=tuple(_placed(one, obj, search) for one in found),
         file=file,
         line=obj.lineno or 0,
