@@ -4,55 +4,20 @@ import ast
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 from vademecum.graph.code import CodeFile, Definition, Function, Use
+from vademecum.graph.python_scope import Scope, is_none
 
 MAX_CONTEXT = 200
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
-_NO_CLASS = frozenset(
-    [
-        "str",
-        "int",
-        "float",
-        "bool",
-        "bytes",
-        "list",
-        "dict",
-        "set",
-        "tuple",
-        "object",
-        "None",
-        "Any",
-        "type",
-    ]
-)
-_CONTAINERS = frozenset(
-    [
-        "list",
-        "List",
-        "dict",
-        "Dict",
-        "set",
-        "Set",
-        "tuple",
-        "Tuple",
-        "Sequence",
-        "Iterable",
-        "Iterator",
-        "Mapping",
-        "Callable",
-        "type",
-        "Type",
-        "Union",
-        "Literal",
-        "AsyncIterator",
-        "Generator",
-        "AsyncGenerator",
-        "Collection",
-        "frozenset",
-    ]
-)
+_KEEP = frozenset(
+    (
+        "staticmethod", "classmethod", "abstractmethod", "override", "overload", "wraps", "cache",
+        "lru_cache", "final", "asynccontextmanager", "contextmanager", "property",
+        "cached_property", "fixture", "singledispatch",
+    )
+)  # fmt: skip
 
 
 def read_python(path: str, text: str, module: str) -> CodeFile:
@@ -80,35 +45,14 @@ def read_python(path: str, text: str, module: str) -> CodeFile:
     )
 
 
-@dataclass(slots=True)
-class _Scope:
-    """Names of a block of code. A name bound to None is known to be something else."""
-
-    path: str
-    """Full name of what the block is of."""
-    kind: str
-    above: "_Scope | None"
-    names: dict[str, str | None] = field(default_factory=dict)
-    receiver: str = ""
-    """Of a method: what its first parameter is called."""
-
-    def find(self, name: str) -> str | None:
-        scope: _Scope | None = self
-        while scope is not None:
-            if name in scope.names and (scope is self or scope.kind != "class"):
-                return scope.names[name]
-            scope = scope.above
-        return None
-
-
 class _Reader:
     def __init__(self, module: str, *, is_package: bool, lines: Sequence[str]) -> None:
         self._package = module if is_package else module.rpartition(".")[0]
         self._lines = lines
-        self._scope = _Scope(module, "module", None)
+        self._scope = Scope(module, "module", None)
         self._function = ""
         self._guards = 0
-        self._later: list[tuple[FunctionNode, _Scope, str]] = []
+        self._later: list[tuple[FunctionNode, Scope, str]] = []
         self.functions: list[Function] = []
         self.uses: list[Use] = []
         self.definitions: dict[str, Definition] = {}
@@ -140,7 +84,7 @@ class _Reader:
                 self._define_class(node)
             case ast.Assign():
                 self._walk(node.value)
-                value = self._value(node.value)
+                value = self._scope.value(node.value)
                 for target in node.targets:
                     self._assign(target, value, node.value)
             case ast.AnnAssign():
@@ -148,8 +92,8 @@ class _Reader:
                 value = None
                 if node.value is not None:
                     self._walk(node.value)
-                    value = self._value(node.value)
-                self._assign(node.target, self._instance(node.annotation) or value, None)
+                    value = self._scope.value(node.value)
+                self._assign(node.target, self._scope.instance(node.annotation) or value, None)
             case ast.AugAssign():
                 self._walk(node.value)
                 self._assign(node.target, None, None)
@@ -159,33 +103,9 @@ class _Reader:
                 self._block(node.body)
                 self._block(node.orelse)
             case ast.With() | ast.AsyncWith():
-                enter = "__aenter__" if isinstance(node, ast.AsyncWith) else "__enter__"
-                for item in node.items:
-                    self._walk(item.context_expr)
-                    entered = self._value(item.context_expr)
-                    if item.optional_vars is not None:
-                        value = f"{entered}.{enter}()" if entered else None
-                        self._assign(item.optional_vars, value, None)
-                self._block(node.body)
+                self._with(node)
             case ast.Try() | ast.TryStar():
-                expected = any(_expects_absence(one) for one in node.handlers)
-                self._guards += expected
-                self._block(node.body)
-                self._guards -= expected
-                before = dict(self._scope.names)
-                for caught in node.handlers:
-                    if caught.type is not None:
-                        self._walk(caught.type)
-                    if caught.name:
-                        one = self._value(caught.type) if caught.type else None
-                        self._scope.names[caught.name] = f"{one}()" if one else None
-                    self._guards += expected
-                    self._block(caught.body)
-                    self._guards -= expected
-                if expected:  # `except ImportError: x = None` does not undo the import
-                    self._scope.names.update({k: v for k, v in before.items() if v is not None})
-                self._block(node.orelse)
-                self._block(node.finalbody)
+                self._try(node)
             case ast.If() | ast.While():
                 self._walk(node.test)
                 guarded = _asks_presence(node.test)
@@ -194,22 +114,55 @@ class _Reader:
                 self._block(node.orelse)
                 self._guards -= guarded
             case ast.Match():
-                self._walk(node.subject)
-                for case in node.cases:
-                    for part in ast.walk(case.pattern):
-                        if isinstance(part, ast.MatchClass):
-                            self._walk(part.cls)
-                        elif isinstance(part, ast.MatchAs | ast.MatchStar) and part.name:
-                            self._scope.names[part.name] = None
-                    if case.guard is not None:
-                        self._walk(case.guard)
-                    self._block(case.body)
+                self._match(node)
             case ast.Return(value=ast.expr() as value):
                 self._walk(value)
             case _:
                 for child in ast.iter_child_nodes(node):
                     if isinstance(child, ast.expr):
                         self._walk(child)
+
+    def _with(self, node: ast.With | ast.AsyncWith) -> None:
+        enter = "__aenter__" if isinstance(node, ast.AsyncWith) else "__enter__"
+        for item in node.items:
+            self._walk(item.context_expr)
+            entered = self._scope.value(item.context_expr)
+            if item.optional_vars is not None:
+                value = f"{entered}.{enter}()" if entered else None
+                self._assign(item.optional_vars, value, None)
+        self._block(node.body)
+
+    def _try(self, node: ast.Try | ast.TryStar) -> None:
+        expected = any(_expects_absence(one) for one in node.handlers)
+        self._guards += expected
+        self._block(node.body)
+        self._guards -= expected
+        before = dict(self._scope.names)
+        for caught in node.handlers:
+            if caught.type is not None:
+                self._walk(caught.type)
+            if caught.name:
+                one = self._scope.value(caught.type) if caught.type else None
+                self._scope.names[caught.name] = f"{one}()" if one else None
+            self._guards += expected
+            self._block(caught.body)
+            self._guards -= expected
+        if expected:  # `except ImportError: x = None` does not undo the import
+            self._scope.names.update({k: v for k, v in before.items() if v is not None})
+        self._block(node.orelse)
+        self._block(node.finalbody)
+
+    def _match(self, node: ast.Match) -> None:
+        self._walk(node.subject)
+        for case in node.cases:
+            for part in ast.walk(case.pattern):
+                if isinstance(part, ast.MatchClass):
+                    self._walk(part.cls)
+                elif isinstance(part, ast.MatchAs | ast.MatchStar) and part.name:
+                    self._scope.names[part.name] = None
+            if case.guard is not None:
+                self._walk(case.guard)
+            self._block(case.body)
 
     def _import(self, node: ast.Import) -> None:
         for alias in node.names:
@@ -252,9 +205,9 @@ class _Reader:
                 if isinstance(node, ast.Tuple) and len(node.elts) == len(parts):
                     values = node.elts
                 for part, one in zip(parts, values, strict=True):
-                    self._assign(part, self._value(one) if one is not None else None, one)
+                    self._assign(part, self._scope.value(one) if one is not None else None, one)
             case ast.Attribute(value=ast.Name(id=receiver), attr=attr):
-                owner = self._owner(receiver)
+                owner = self._scope.owner(receiver)
                 if owner and value:
                     found = Definition(kind="value", value=value)
                     self.definitions.setdefault(f"{owner}.{attr}", found)
@@ -266,15 +219,6 @@ class _Reader:
                 for child in ast.iter_child_nodes(target):
                     if isinstance(child, ast.expr):
                         self._walk(child)
-
-    def _owner(self, name: str) -> str | None:
-        """The class whose instance `self` is here."""
-        scope: _Scope | None = self._scope
-        while scope is not None:
-            if scope.receiver == name and scope.above is not None:
-                return scope.above.path
-            scope = scope.above
-        return None
 
     # --- functions and classes --------------------------------------------------------------
 
@@ -289,13 +233,13 @@ class _Reader:
                 self._walk(argument.annotation)
         if node.returns is not None:
             self._walk(node.returns)
-        scope = _Scope(f"{self._scope.path}.{node.name}", "function", self._scope)
+        scope = Scope(f"{self._scope.path}.{node.name}", "function", self._scope)
         name = self._qualified(node.name)
         self.functions.append(
             Function(name=name, line=node.lineno, end_line=node.end_lineno or node.lineno)
         )
         self._scope.names[node.name] = scope.path
-        returns = self._instance(node.returns) if node.returns is not None else None
+        returns = self._scope.instance(node.returns) if node.returns is not None else None
         is_context = any(one and one.endswith("contextmanager") for one in decorators)
         is_property = any(
             one and one.rpartition(".")[2] in ("property", "cached_property") for one in decorators
@@ -310,7 +254,7 @@ class _Reader:
 
     def _decorate(self, node: ast.expr) -> str | None:
         self._walk(node)
-        value = self._value(node)
+        value = self._scope.value(node)
         if value and not isinstance(node, ast.Call):
             # A bare decorator is called, though no parentheses say so.
             self._uses_call(value, node)
@@ -321,13 +265,13 @@ class _Reader:
             self._decorate(decorator)
         for base in (*node.bases, *(k.value for k in node.keywords)):
             self._walk(base)
-        bases = tuple(v for v in (self._value(b) for b in node.bases) if v)
+        bases = tuple(v for v in (self._scope.value(b) for b in node.bases) if v)
         path = f"{self._scope.path}.{node.name}"
         self._scope.names[node.name] = path
         self.definitions[path] = Definition(kind="class", bases=bases)
         self.definitions[f"{path}.__super__"] = Definition(kind="class", bases=bases)
         outer, function = self._scope, self._function
-        self._scope = _Scope(path, "class", outer)
+        self._scope = Scope(path, "class", outer)
         self._function = self._qualified(node.name)
         self._block(node.body)
         self._scope, self._function = outer, function
@@ -338,7 +282,9 @@ class _Reader:
         above = scope.above
         for argument in arguments:
             annotated = (
-                self._instance(argument.annotation) if argument.annotation is not None else None
+                self._scope.instance(argument.annotation)
+                if argument.annotation is not None
+                else None
             )
             scope.names[argument.arg] = annotated
         static = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and any(
@@ -355,15 +301,15 @@ class _Reader:
         self._block(node.body)
         self._learn_result(node, scope)
 
-    def _learn_result(self, node: ast.FunctionDef | ast.AsyncFunctionDef, scope: _Scope) -> None:
+    def _learn_result(self, node: ast.FunctionDef | ast.AsyncFunctionDef, scope: Scope) -> None:
         """What calling the function gives, where only its body says so."""
         known = self.definitions.get(scope.path)
         if known is None:
             return
         returned, yielded = _results(node)
-        values = {self._value(one) for one in returned}
+        values = {self._scope.value(one) for one in returned}
         value = known.value or (values.pop() if len(values) == 1 else None)
-        entered = {self._value(one) for one in yielded}
+        entered = {self._scope.value(one) for one in yielded}
         yields = entered.pop() if len(entered) == 1 else None
         self.definitions[scope.path] = replace(known, value=value, yields=yields)
 
@@ -376,14 +322,14 @@ class _Reader:
         """Note what an expression calls and names."""
         match node:
             case ast.Call():
-                target = self._value(node.func)
+                target = self._scope.value(node.func)
                 if target is not None:
                     self._uses_call(target, node)
                 self._receivers(node.func)
                 for argument in (*node.args, *(k.value for k in node.keywords)):
                     self._walk(argument)
             case ast.Attribute() | ast.Name():
-                target = self._value(node)
+                target = self._scope.value(node)
                 # A variable that holds a result is no use of what made it.
                 if (
                     target is not None
@@ -393,11 +339,11 @@ class _Reader:
                     self._use("use", target, node)
                 self._receivers(node)
             case ast.Lambda():
-                scope = _Scope(f"{self._scope.path}.<lambda>", "function", self._scope)
+                scope = Scope(f"{self._scope.path}.<lambda>", "function", self._scope)
                 with self._within(scope):
                     self._body(node)
             case ast.ListComp() | ast.SetComp() | ast.GeneratorExp() | ast.DictComp():
-                with self._within(_Scope(self._scope.path, "function", self._scope)):
+                with self._within(Scope(self._scope.path, "function", self._scope)):
                     for one in node.generators:
                         self._walk(one.iter)
                         self._assign(one.target, None, None)
@@ -409,7 +355,7 @@ class _Reader:
                         self._walk(part)
             case ast.NamedExpr():
                 self._walk(node.value)
-                self._assign(node.target, self._value(node.value), None)
+                self._assign(node.target, self._scope.value(node.value), None)
             case ast.Constant():
                 return
             case _:
@@ -425,79 +371,12 @@ class _Reader:
             self._walk(node)
 
     @contextmanager
-    def _within(self, scope: _Scope) -> Iterator[None]:
+    def _within(self, scope: Scope) -> Iterator[None]:
         outer, self._scope = self._scope, scope
         try:
             yield
         finally:
             self._scope = outer
-
-    def _value(self, node: ast.expr | None) -> str | None:
-        """The expression of a value; None where the file does not show where it is from."""
-        match node:
-            case ast.Name(id=name):
-                return self._scope.find(name)
-            case ast.Attribute(value=value, attr=attr):
-                base = self._value(value)
-                return f"{base}.{attr}" if base else None
-            case ast.Call(func=ast.Name(id="super"), args=[]):
-                owner = self._class_around()
-                return f"{owner}.__super__()" if owner else None
-            case ast.Call(func=ast.Name(id="cast"), args=[annotation, _]):
-                return self._instance(annotation)
-            case ast.Call(func=func):
-                base = self._value(func)
-                return f"{base}()" if base else None
-            case ast.Await(value=value) | ast.NamedExpr(value=value):
-                return self._value(value)
-            case ast.Subscript(value=value):
-                base = self._value(value)
-                return f"{base}[]" if base else None
-            case ast.BinOp(left=left, op=ast.Div()):
-                base = self._value(left)
-                return f"{base}.__truediv__()" if base else None
-            case ast.BoolOp(op=ast.Or(), values=values):
-                return next((v for v in map(self._value, values) if v), None)
-            case ast.IfExp(body=body, orelse=other):
-                return self._value(body) or self._value(other)
-        return None
-
-    def _class_around(self) -> str | None:
-        scope: _Scope | None = self._scope
-        while scope is not None:
-            if scope.kind == "class":
-                return scope.path
-            scope = scope.above
-        return None
-
-    def _instance(self, annotation: ast.expr | None) -> str | None:
-        """The expression of a value that is annotated so."""
-        match annotation:
-            case ast.Constant(value=str(text)):
-                try:
-                    return self._instance(ast.parse(text, mode="eval").body)
-                except SyntaxError:
-                    return None
-            case ast.BinOp(left=left, op=ast.BitOr(), right=right):
-                sides = [one for one in (left, right) if not _is_none(one)]
-                return self._instance(sides[0]) if len(sides) == 1 else None
-            case ast.Subscript(value=outer, slice=inner):
-                last = outer.id if isinstance(outer, ast.Name) else getattr(outer, "attr", "")
-                if last in ("Optional", "Annotated", "ClassVar", "Final"):
-                    return self._instance(inner.elts[0] if isinstance(inner, ast.Tuple) else inner)
-                if last in _CONTAINERS:
-                    return None
-                return self._instance(outer)
-            case ast.Name() | ast.Attribute():
-                if isinstance(annotation, ast.Name) and annotation.id in _NO_CLASS:
-                    return None
-                if isinstance(annotation, ast.Name) and annotation.id == "Self":
-                    owner = self._class_around()
-                    return f"{owner}()" if owner else None
-                value = self._value(annotation)
-                # Declared, not made: it may be of a class below.
-                return f"{value}{{}}" if value else None
-        return None
 
     def _uses_call(self, target: str, node: ast.expr) -> None:
         keywords: tuple[str, ...] = ()
@@ -554,7 +433,7 @@ def _results(node: ast.AST) -> tuple[list[ast.expr], list[ast.expr]]:
         one = waiting.pop()
         if isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda):
             continue
-        if isinstance(one, ast.Return) and one.value is not None and not _is_none(one.value):
+        if isinstance(one, ast.Return) and one.value is not None and not is_none(one.value):
             returned.append(one.value)
         if isinstance(one, ast.Yield) and one.value is not None:
             yielded.append(one.value)
@@ -585,31 +464,6 @@ def _asks_presence(test: ast.expr) -> bool:
             if "version" in name.lower():
                 return True
     return False
-
-
-def _is_none(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and node.value is None
-
-
-_KEEP = frozenset(
-    [
-        "staticmethod",
-        "classmethod",
-        "abstractmethod",
-        "override",
-        "overload",
-        "wraps",
-        "cache",
-        "lru_cache",
-        "final",
-        "asynccontextmanager",
-        "contextmanager",
-        "property",
-        "cached_property",
-        "fixture",
-        "singledispatch",
-    ]
-)
 
 
 def _keeps(decorator: str) -> bool:
