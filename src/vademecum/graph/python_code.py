@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from vademecum.graph.code import CodeFile, Definition, Function, Use
-from vademecum.graph.python_scope import Scope, is_none
+from vademecum.graph.python_scope import Scope, is_none, own_nodes
 
 MAX_CONTEXT = 200
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
@@ -424,20 +424,17 @@ def _all_arguments(arguments: ast.arguments) -> list[ast.arg]:
     return [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, *extra]
 
 
-def _results(node: ast.AST) -> tuple[list[ast.expr], list[ast.expr]]:
-    """What a function returns and yields, its inner functions left out."""
+def _results(
+    node: ast.FunctionDef | ast.AsyncFunctionDef,
+) -> tuple[list[ast.expr], list[ast.expr]]:
+    """What a function returns and yields."""
     returned: list[ast.expr] = []
     yielded: list[ast.expr] = []
-    waiting = list(ast.iter_child_nodes(node))
-    while waiting:
-        one = waiting.pop()
-        if isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda):
-            continue
+    for one in own_nodes(node):
         if isinstance(one, ast.Return) and one.value is not None and not is_none(one.value):
             returned.append(one.value)
         if isinstance(one, ast.Yield) and one.value is not None:
             yielded.append(one.value)
-        waiting.extend(ast.iter_child_nodes(one))
     return returned, yielded
 
 

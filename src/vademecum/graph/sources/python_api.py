@@ -14,11 +14,9 @@ import griffe
 from vademecum.graph import notices
 from vademecum.graph.api import Api, Deprecation, Kind, Library, Parameter
 from vademecum.graph.notices.directives import of_docstring, version_added
+from vademecum.graph.sources.python_docstring import description, examples
+from vademecum.graph.sources.python_returns import class_of, path_of, returned_class
 
-MAX_DESCRIPTION = 1000
-"""Characters of a description; the rest is in the library's own documentation."""
-MAX_EXAMPLES = 2
-MAX_EXAMPLE = 1500
 _NO_API = re.compile(r"(^|\.)(tests|conftest|test_\w+|_vendor|_vendored|vendored|vendor)(\.|$)")
 _DYNAMIC = re.compile(r"\bglobals\(\)|sys\.modules\[|lazy_loader|lazy\.attach|\bexec\(")
 _NOTICES = "vademecum_notices"
@@ -285,8 +283,8 @@ def _api(obj: griffe.Object, search: list[str]) -> Api:
     base = Api(
         path=obj.path,
         kind=_kind(obj),
-        description=_description(text),
-        examples=_examples(text),
+        description=description(text),
+        examples=examples(text),
         version_added=version_added(text) if text else None,
         deprecations=tuple(_placed(one, obj, search) for one in found),
         file=file,
@@ -301,7 +299,7 @@ def _api(obj: griffe.Object, search: list[str]) -> Api:
         called |= {"returns": None, "returns_path": None}
         if "signature" in called:
             called["signature"] = f"{obj.name}{called['signature'].removeprefix('__init__')}"
-        return replace(base, **called, bases=tuple(_path(b) or str(b) for b in obj.bases))
+        return replace(base, **called, bases=tuple(path_of(b) or str(b) for b in obj.bases))
     if isinstance(obj, griffe.Attribute):
         return replace(base, **_read(obj))
     return base
@@ -345,36 +343,11 @@ def _read(attribute: griffe.Attribute) -> dict[str, Any]:
     annotation = attribute.annotation
     path = class_of(annotation)
     value = attribute.value
-    if path is None and isinstance(value, griffe.ExprCall) and (called := _path(value.function)):
+    if path is None and isinstance(value, griffe.ExprCall) and (called := path_of(value.function)):
         path = f"{called}()"
     elif path is None and isinstance(value, griffe.ExprName | griffe.ExprAttribute):
-        path = f"={_path(value)}" if _path(value) else None
+        path = f"={path_of(value)}" if path_of(value) else None
     return {"returns": str(annotation) if annotation is not None else None, "returns_path": path}
-
-
-def returned_class(node: ast.FunctionDef | ast.AsyncFunctionDef) -> str:
-    """The one class whose instances a function without annotation makes and returns; `Self` for
-    its own; '' where there are several, or none that can be seen."""
-    inner = {one.name: one for one in node.body if isinstance(one, ast.FunctionDef)}
-    found: set[str] = set()
-    waiting: list[ast.AST] = list(node.body)
-    while waiting:
-        one = waiting.pop()
-        if isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda):
-            continue
-        if isinstance(one, ast.Return):
-            match one.value:
-                case ast.Call(func=ast.Name(id=name)) if name in inner:
-                    found.add(returned_class(inner[name]))
-                case ast.Call(func=ast.Name() | ast.Attribute() as func):
-                    name = ast.unparse(func)
-                    if re.fullmatch(r"(\w+\.)*_*[A-Z]\w*", name) and not name.startswith("self."):
-                        found.add(name)
-                case ast.Name(id="self"):
-                    found.add("Self")
-        waiting.extend(ast.iter_child_nodes(one))
-    found.discard("")
-    return found.pop() if len(found) == 1 else ""
 
 
 def _resolved(function: griffe.Function, name: str) -> str | None:
@@ -382,53 +355,6 @@ def _resolved(function: griffe.Function, name: str) -> str | None:
         return name or None
     try:
         return str(function.resolve(name))
-    except griffe.GriffeError:  # a name that leads nowhere is one we do not know
-        return None
-
-
-def class_of(annotation: Any) -> str | None:
-    """The path of the one class that an annotation means; None where it means no one class."""
-    match annotation:
-        case griffe.ExprName(name="Self"):
-            return "Self"
-        case griffe.ExprName() | griffe.ExprAttribute():
-            path = _path(annotation)
-            return None if path in ("None", "typing.Any", "Any") else path
-        case griffe.ExprBinOp(operator="|"):
-            sides = [
-                class_of(one) for one in (annotation.left, annotation.right) if str(one) != "None"
-            ]
-            return sides[0] if len(sides) == 1 else None
-        case griffe.ExprSubscript():
-            left = _path(annotation.left) or ""
-            last = left.rpartition(".")[2]
-            inner = annotation.slice
-            if last == "Optional":
-                return class_of(inner)
-            if last in ("Annotated", "ClassVar", "Final", "Required"):
-                return class_of(inner.elements[0] if isinstance(inner, griffe.ExprTuple) else inner)
-            if (
-                last == "Callable"
-                and isinstance(inner, griffe.ExprTuple)
-                and len(inner.elements) == 2
-            ):
-                given = class_of(inner.elements[1])
-                return f"call:{given}" if given else None
-            if last in ("Awaitable", "Union", "Callable", "Literal", "type", "Type", "TypeGuard"):
-                return class_of(inner) if last == "Awaitable" else None
-            if last in ("Coroutine",) and isinstance(inner, griffe.ExprTuple):
-                return class_of(inner.elements[-1])
-            return left or None
-    return None
-
-
-def _path(expression: Any) -> str | None:
-    if isinstance(expression, griffe.ExprSubscript):
-        expression = expression.left
-    if not isinstance(expression, griffe.ExprName | griffe.ExprAttribute):
-        return None
-    try:
-        return str(expression.canonical_path)
     except griffe.GriffeError:  # a name that leads nowhere is one we do not know
         return None
 
@@ -457,54 +383,3 @@ def _file(obj: griffe.Object, search: list[str]) -> str:
         if text.startswith(folder):
             return text[len(folder) :].lstrip("/\\")
     return text
-
-
-def _description(text: str) -> str:
-    lines: list[str] = []
-    for line in text.strip().splitlines():
-        if not line.strip() and lines and len(" ".join(lines)) > 60:
-            break
-        if line.lstrip().startswith((".. ", ">>> ", ":param", "Args:", "Parameters")):
-            break
-        lines.append(line.strip())
-    return " ".join(" ".join(lines).split())[:MAX_DESCRIPTION]
-
-
-def _examples(text: str) -> tuple[str, ...]:
-    """Doctests and code blocks of a docstring."""
-    found: list[str] = []
-    lines = text.splitlines()
-    at = 0
-    while at < len(lines) and len(found) < MAX_EXAMPLES:
-        line = lines[at].strip()
-        if line.startswith(">>> "):
-            end = at
-            while end < len(lines) and lines[end].strip():
-                end += 1
-            found.append("\n".join(one.strip() for one in lines[at:end]))
-            at = end
-        elif line.startswith("```"):
-            end = next(
-                (n for n in range(at + 1, len(lines)) if lines[n].strip().startswith("```")),
-                len(lines),
-            )
-            found.append("\n".join(lines[at + 1 : end]))
-            at = end
-        elif line.startswith((".. code-block::", ".. code::", ".. sourcecode::")):
-            indent = len(lines[at]) - len(lines[at].lstrip())
-            end = at + 1
-            while end < len(lines) and (
-                not lines[end].strip() or len(lines[end]) - len(lines[end].lstrip()) > indent
-            ):
-                end += 1
-            body = [one for one in lines[at + 1 : end] if not one.strip().startswith(":")]
-            found.append(_dedented(body))
-            at = end - 1
-        at += 1
-    return tuple(one[:MAX_EXAMPLE] for one in found if one.strip())
-
-
-def _dedented(lines: list[str]) -> str:
-    from textwrap import dedent
-
-    return dedent("\n".join(lines)).strip("\n")
