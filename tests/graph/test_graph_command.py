@@ -60,6 +60,25 @@ def test_show_query_top_and_outcomes(vade: Vade, settings: Settings) -> None:
     assert shared.stdout.splitlines()[-1].split() == ["3", "shop"]
 
 
+def test_turns_of_upkeep_are_told_in_words(vade: Vade, settings: Settings) -> None:
+    async def take_turns() -> None:
+        async with App.open(settings) as app:
+            await app.graph.upkeep_if_due()
+
+    asyncio.run(take_turns())
+    lines = [line[18:] for line in vade("graph", "changes").stdout.splitlines()]
+    told = json.loads(vade("graph", "changes", "--json").stdout)["changes"]
+
+    assert lines == [
+        "weekly analysis    0 documents used most, 0 never used, 0 sources, 0 gaps",
+        "weekly analysis    began",
+        "daily maintenance  0 scores changed, 0 unread texts removed; 0 documents changed,"
+        " 0 did not, 0 could not be fetched; newly deprecated: 0 APIs",
+        "daily maintenance  began",
+    ]
+    assert json.loads(told[0]["detail"])["gaps"] == 0
+
+
 def test_a_decision_and_a_solution_are_kept_with_what_informed_them(
     vade: Vade, settings: Settings, tmp_path: Path
 ) -> None:

@@ -178,6 +178,36 @@ async def test_projects_do_not_see_each_other(app: App, tmp_path: Path) -> None:
     assert len(await app.graph.relations([get.id], project="shop", kinds=["USED_IN"])) == 1
 
 
+async def test_a_part_of_a_repository_is_linked_as_part_of_it(app: App, tmp_path: Path) -> None:
+    root = make(tmp_path / "shop")
+    (root / ".git").mkdir()
+    project(root, {"web/view.py": "import a\n\na.fetch()\n", "web/old.py": "import lib\n"})
+    part = await app.code.link(root / "web")
+    assert (part.project, part.files, part.linked) == ("shop", 2, 2)
+    assert await app.graph.find(CodeFile, ["a.py"], project="shop") == []
+    assert len(await app.graph.find(CodeFile, ["web/view.py"], project="shop")) == 1
+    whole = await app.code.link(root)
+    assert (whole.project, whole.linked, whole.unchanged) == ("shop", 2, 2)
+    # What is gone elsewhere is not for the part to say.
+    (root / "web" / "old.py").unlink()
+    (root / "b.py").unlink()
+    part = await app.code.link(root / "web", project="shop")
+    assert (part.linked, part.unchanged, part.removed) == (0, 1, 1)
+    assert len(await app.graph.find(CodeFile, ["b.py"], project="shop")) == 1
+
+
+async def test_a_part_of_a_repository_may_be_a_project_of_its_own(app: App, tmp_path: Path) -> None:
+    root = make(tmp_path / "shop")
+    (root / ".git").mkdir()
+    (root / ".gitignore").write_text("vendor/\n")
+    project(root, {"tax/rate.py": "import lib\n", "vendor/lib2/x.py": "import lib\n"})
+    named = await app.code.link(root / "tax", project="tax")
+    left_out = await app.code.link(root / "vendor" / "lib2")
+    assert (named.project, left_out.project) == ("tax", "lib2")
+    assert len(await app.graph.find(CodeFile, ["rate.py"], project="tax")) == 1
+    assert len(await app.graph.find(CodeFile, ["x.py"], project="lib2")) == 1
+
+
 async def test_text_that_a_database_cannot_hold(app: App, tmp_path: Path) -> None:
     root = make(tmp_path / "shop")
     (root / "a.py").write_text('import lib\nlib.Client().get("\\u0000").strip("\\\\u0000")\n')

@@ -10,6 +10,7 @@ import os
 import re
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -24,7 +25,7 @@ from vademecum.graph.facade import Graph
 from vademecum.graph.libraries import READER, Libraries
 from vademecum.graph.nodes import APIReference, ExternalDoc, Language, Node
 from vademecum.graph.packages import Packages
-from vademecum.graph.project import Project, read_project
+from vademecum.graph.project import Project, project_folder, read_project
 from vademecum.graph.relations import Relation
 from vademecum.graph.resolve import Resolver
 from vademecum.graph.sources import environment
@@ -102,8 +103,10 @@ class CodeLinks:
         progress: Callable[[str, int, int], None] = lambda what, done, total: None,
         notice: Callable[[str], None] = lambda text: None,
     ) -> LinkReport:
-        """Bring the links of a folder's code up to date; the project is named as the folder.
+        """Bring the links of a folder's code up to date.
 
+        It is part of the repository around it, and so are the project's name and its paths. Under
+        a name of its own, or where there is no repository, it is a project by itself.
         Raises BadInput, UnreadableSource.
         """
         require_all("admin")  # it reads what is on this machine
@@ -111,21 +114,22 @@ class CodeLinks:
         if os.path.exists(root) and not os.path.isdir(root):  # false for what is no path at all
             raise BadInput(f"{root} is not a folder", hint="Link the folder of the project.")
         # Reading is work for a thread: a server answers others meanwhile.
-        code = await asyncio.to_thread(
-            read_project, root, progress=lambda done, total: progress("reading", done, total)
+        code, files = await asyncio.to_thread(
+            _read, root, project, lambda done, total: progress("reading", done, total)
         )
-        name = project or code.root.resolve().name
-        found, notices = _environment(code, python)
+        name = project or code.root.name
+        below = code.below(root)
+        found = _environment(files, root, python)
         changelogs = await self._changelogs()
         libraries = None
         if found is not None:
             libraries = Libraries(found, home=self._home, changelogs=changelogs, notice=notice)
-        packages = Packages(code.root, changelogs=changelogs)
+        packages = Packages(root, changelogs=changelogs)
         get = libraries.get if libraries is not None else (lambda top: None)
         resolver = Resolver(code.definitions, code.modules, get)
         digests = _digests(code, libraries, packages)
         known = {} if force else await self._graph.digests(SOURCE, project=name)
-        changed = [file for file in code.files if known.get(file.path) != digests[file.path]]
+        changed = [file for file in files if known.get(file.path) != digests[file.path]]
         references = _References(libraries)
         calls = imports = unresolved = 0
         stated: set[str] = set()
@@ -152,18 +156,20 @@ class CodeLinks:
             unresolved += linked.unresolved
             progress("linking", number, len(changed))
         before = await self._graph.digests(SOURCE, project=name)
-        gone = sorted(set(before) - {file.path for file in code.files})
+        gone = sorted(
+            {path for path in before if path.startswith(below)} - {file.path for file in files}
+        )
         if gone:
             await self._graph.retract(SOURCE, gone, project=name)
         # Also what a run that was stopped has left.
         searchable = await self._embed() if changed else True
         return LinkReport(
             project=name,
-            files=len(code.files),
+            files=len(files),
             linked=len(changed),
-            unchanged=len(code.files) - len(changed),
+            unchanged=len(files) - len(changed),
             removed=len(gone),
-            lines=sum(file.lines for file in code.files),
+            lines=sum(file.lines for file in files),
             calls=calls,
             imports=imports,
             unresolved=unresolved,
@@ -174,8 +180,8 @@ class CodeLinks:
                 )
             },
             searchable=searchable,
-            skipped=list(code.skipped),
-            notices=[*notices, *packages.problems],
+            skipped=[one for one in code.skipped if one.relative.startswith(below)],
+            notices=packages.problems,
             seconds=time.perf_counter() - started,
         )
 
@@ -435,13 +441,33 @@ def _tie(kind: str, start: Node, end: Node, use: Use) -> Relation:
     )
 
 
+def _read(
+    root: Path, project: str | None, progress: Callable[[int, int], None]
+) -> tuple[Project, list[CodeFile]]:
+    """The project that a folder belongs to, and those of its files that are in the folder.
+
+    All of it is read: what a file means follows from modules elsewhere in the project.
+    """
+    folder = root.resolve()
+    around = project_folder(folder)
+    if project in (None, around.name) and around != folder:
+        with suppress(BadInput):  # the repository has no code that it does not leave out
+            code = read_project(around, progress=progress)
+            below = code.below(folder)
+            if files := [file for file in code.files if file.path.startswith(below)]:
+                return code, files
+    # By itself is also what the repository leaves out, such as the unpacked code of others.
+    code = read_project(folder, progress=progress)
+    return code, list(code.files)
+
+
 def _environment(
-    code: Project, python: Path | None
-) -> tuple[environment.Environment | None, list[str]]:
-    """The environment; a project without Python needs none."""
-    if not any(file.language == "python" for file in code.files):
-        return None, []
-    return environment.find(code.root, python), []
+    files: Sequence[CodeFile], root: Path, python: Path | None
+) -> environment.Environment | None:
+    """The environment; code without Python needs none."""
+    if not any(file.language == "python" for file in files):
+        return None
+    return environment.find(root, python)
 
 
 def _digests(code: Project, libraries: Libraries | None, packages: Packages) -> dict[str, str]:

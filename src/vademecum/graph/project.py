@@ -28,6 +28,11 @@ class Project:
     """SHA-256 by path."""
     skipped: tuple[Skipped, ...] = ()
 
+    def below(self, folder: Path) -> str:
+        """What the paths of the files in a folder of the project begin with; '' for all of it."""
+        relative = folder.resolve().relative_to(self.root).as_posix()
+        return "" if relative == "." else f"{relative}/"
+
     @cached_property
     def definitions(self) -> dict[str, Definition]:
         return {name: one for file in self.files for name, one in file.definitions.items()}
@@ -40,6 +45,19 @@ class Project:
             parts = file.module.split(".") if file.language == "python" else [file.module]
             found.update(".".join(parts[:n]) for n in range(1, len(parts) + 1))
         return frozenset(found)
+
+
+def project_folder(folder: Path) -> Path:
+    """The root of the repository that a folder is in, else the folder.
+
+    A home folder under version control does not make one project of all that is in it.
+    """
+    for one in (folder, *folder.parents):
+        if one == Path.home():
+            break
+        if os.path.exists(one / ".git"):  # false for what may not be looked at
+            return one
+    return folder
 
 
 def read_project(

@@ -11,6 +11,7 @@ from typing import Any
 
 from vademecum.cache.cache import Cache
 from vademecum.context.facade import MAX_TASK, ContextCalls
+from vademecum.graph.project import project_folder
 
 FEWEST_WORDS = 3
 """Of a prompt that says what it is about; "yes, go on" does not."""
@@ -97,16 +98,7 @@ def _is_news(session: object, text: str) -> bool:
 def project_of(given: dict[str, Any]) -> str | None:
     """The project the agent works in: the repository around its working folder, else the folder."""
     cwd = _text(given.get("cwd"))
-    if not cwd:
-        return None
-    folder = Path(cwd)
-    for path in (folder, *folder.parents):
-        try:
-            if (path / ".git").exists():
-                return str(path)
-        except (OSError, ValueError):
-            break
-    return cwd
+    return str(project_folder(Path(cwd))) if cwd else None
 
 
 def _results(got: dict[str, Any]) -> list[dict[str, str]]:

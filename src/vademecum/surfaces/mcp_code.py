@@ -39,7 +39,8 @@ def add_tools(server: MCPServer, opened: Opened) -> None:
         """Tie a project's code to the libraries it uses, so that find_api, get_context and
         query_graph know them. Only what changed since is read again.
 
-        project: its name; if left out, the folder's.
+        project: its name; if left out, that of the repository around the folder, else the
+        folder's.
         """
         app = await opened()
         report = await app.code.link(Path(folder), project=project)

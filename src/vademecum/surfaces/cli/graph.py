@@ -1,7 +1,9 @@
 """The group graph: what it holds, what it answers, what is learned, and its projection."""
 
+import json
+from dataclasses import asdict
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 import click
@@ -10,6 +12,9 @@ from vademecum.errors import BadInput
 from vademecum.settings import Settings
 from vademecum.surfaces.cli.project import PROJECT
 from vademecum.surfaces.cli.run import counted, options, print_json, run, text_of
+
+if TYPE_CHECKING:
+    from vademecum.graph.refresh import RefreshReport
 
 STORES = click.Choice(["postgresql", "neo4j"])
 _TO = click.option("--to", default="neo4j", show_default=True, type=click.Choice(["neo4j"]))
@@ -214,17 +219,31 @@ def changes(
     """What changed of documents outside, the newest first."""
     from datetime import UTC
 
+    from vademecum.graph.upkeep import ITSELF
+
     after = None if since is None else since.replace(tzinfo=UTC)
     found = run(settings, lambda app: app.graph.changes(number=number, since=after, limit=limit))
     if as_json:
         print_json({"changes": found})
         return
     for each in found:
-        click.echo(
-            f"{each.changed_at:%Y-%m-%d %H:%M}  {each.change:16}  {each.name}  {each.detail}"
-        )
+        what, told = each.change, f"{each.name}  {each.detail}".rstrip()
+        if each.entity_id == ITSELF:  # a turn, which tells what came of it as JSON
+            what = what.removesuffix("_done")
+            told = _turn(json.loads(each.detail)) if each.detail else "began"
+        click.echo(f"{each.changed_at:%Y-%m-%d %H:%M}  {what.replace('_', ' '):17}  {told}")
     if not found:
         click.echo("Nothing changed.")
+
+
+def _turn(did: dict[str, Any]) -> str:
+    """What came of the daily maintenance, or of the weekly analysis, in a line."""
+    if "refreshed" in did:
+        return f"{_upkept(did['rescored'], did['content_removed'])}; {_refreshed(did['refreshed'])}"
+    return (
+        f"{counted(did['top'], 'document')} used most, {did['unused']} never used,"
+        f" {counted(did['sources'], 'source')}, {counted(did['gaps'], 'gap')}"
+    )
 
 
 @graph_command.command("refresh")
@@ -264,10 +283,7 @@ def maintain(settings: Settings, as_json: bool) -> None:
     if as_json:
         print_json(found)
         return
-    click.echo(
-        f"{counted(found.rescored, 'score')} changed,"
-        f" {counted(found.content_removed, 'unread text')} removed"
-    )
+    click.echo(_upkept(found.rescored, found.content_removed))
     _tell_refresh(found.refreshed)
 
 
@@ -295,12 +311,20 @@ def _looked(as_json: bool) -> Any:
     )
 
 
-def _tell_refresh(found: Any) -> None:
-    click.echo(
-        f"{counted(found.updated, 'document')} changed, {found.unchanged} did not,"
-        f" {len(found.failed)} could not be fetched; newly deprecated:"
-        f" {counted(found.deprecated, 'API')}"
+def _upkept(rescored: int, removed: int) -> str:
+    return f"{counted(rescored, 'score')} changed, {counted(removed, 'unread text')} removed"
+
+
+def _refreshed(found: dict[str, Any]) -> str:
+    return (
+        f"{counted(found['updated'], 'document')} changed, {found['unchanged']} did not,"
+        f" {len(found['failed'])} could not be fetched; newly deprecated:"
+        f" {counted(found['deprecated'], 'API')}"
     )
+
+
+def _tell_refresh(found: "RefreshReport") -> None:
+    click.echo(_refreshed(asdict(found)))
     for address, reason in found.failed:
         click.echo(f"  {address}: {reason}", err=True)
 

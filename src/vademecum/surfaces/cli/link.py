@@ -21,14 +21,17 @@ if TYPE_CHECKING:
 Examples:
   vade link .
   vade link ~/project --python ~/project/.venv
-  vade link ~/project -p shop --json
+  vade link ~/project/src
+  vade link ~/project/plugins/tax -p tax --json
 
+A folder in a repository is part of it: only its files are linked, and the project is named after
+the repository, where `vade context` and `vade note` look. With -p NAME it is a project of its own.
 Files that did not change since are left as they are; links of removed code go. The installed
 packages are read, never imported.
 """,
 )
 @click.argument("path", type=click.Path(path_type=Path), default=".")
-@click.option("-p", "--project", metavar="NAME", help="Its name; default: that of the folder.")
+@click.option("-p", "--project", metavar="NAME", help="Its name; default: that of the repository.")
 @click.option(
     "--python",
     metavar="PATH",

@@ -7,11 +7,9 @@ import click
 
 def here() -> str:
     """The name of the folder of the repository around us, else of our folder."""
-    folder = Path.cwd()
-    for one in (folder, *folder.parents):
-        if (one / ".git").exists():
-            return one.name
-    return folder.name or "root"
+    from vademecum.graph.project import project_folder
+
+    return project_folder(Path.cwd()).name or "root"
 
 
 PROJECT = click.option(
