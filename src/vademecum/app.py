@@ -42,6 +42,7 @@ from vademecum.store import collections, jobs
 from vademecum.store.collections import Collection, CollectionOverview
 from vademecum.store.db import Database
 from vademecum.store.jobs import OpenJobs
+from vademecum.store.replica import Reads
 from vademecum.telemetry.spans import span, tracing
 from vademecum.types import CollectionId, Hit, Query
 
@@ -69,9 +70,16 @@ class Status:
 class App:
     """One open database and the models that its collections need."""
 
-    def __init__(self, settings: Settings, database: Database) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        database: Database,
+        *,
+        notice: Callable[[str], None] = lambda text: None,
+    ) -> None:
         self.settings = settings
         self.database = database
+        self.reads = Reads(database, settings.replica_url, notice=notice)
         self.embedders = Embedders(settings)
         self.models = Models(database, settings)
 
@@ -114,8 +122,7 @@ class App:
 
         # Searches and answers.
         self._searcher = Searcher(
-            database,
-            collection=self.collection,
+            self.reads,
             embedder=self.embedders.searching,
             index=self.mirrors.index_for,
             reranker=self.models.reranker,
@@ -244,10 +251,11 @@ class App:
             database = Database(await embedded.start(), revive=embedded.start)
         with tracing(settings.traces_url, experiment=settings.traces_experiment):
             async with database:
-                app = cls(settings, database)
+                app = cls(settings, database, notice=notice)
                 try:
                     yield app
                 finally:
+                    await app.reads.close()
                     await app.cache.close()
                     await app.mirrors.close()
                     if app._neo4j is not None:

@@ -27,6 +27,8 @@ class Settings:
     """Folder of everything kept on this machine: the embedded database and the model cache."""
     database_url: str | None = None
     """Any PostgreSQL; None is the embedded one under `home`."""
+    replica_url: str | None = None
+    """A read replica of it, from which searches read while it keeps up."""
     collection: str | None = None
     """The collection that commands use where none is named."""
     embedder: str = "local:all-MiniLM-L6-v2"

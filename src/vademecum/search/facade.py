@@ -10,14 +10,16 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 
 from vademecum.access import may_spend
-from vademecum.errors import ModelUnavailable, NoVectors
+from vademecum.errors import DatabaseUnavailable, ModelUnavailable, NoVectors, UnknownCollection
 from vademecum.inference.embedder import Embedder
 from vademecum.inference.reranker import Reranker
 from vademecum.search import pipeline
 from vademecum.search.rerank import SHORTLIST, STANDS, rerank
+from vademecum.store import collections
 from vademecum.store.collections import Collection
 from vademecum.store.db import Database
 from vademecum.store.lexical import KeptEntries
+from vademecum.store.replica import Reads
 from vademecum.types import Hit, Query
 from vademecum.vectors.fallback import Fallback
 
@@ -37,17 +39,15 @@ class SearchResult:
 class Searcher:
     def __init__(
         self,
-        database: Database,
+        reads: Reads,
         *,
-        collection: Callable[[str], Awaitable[Collection]],
         embedder: Callable[[Collection], Embedder | None],
         index: Callable[[Collection], Awaitable[Fallback | None]],
         reranker: Callable[[], Reranker | None],
         rerank_ms: int,
     ) -> None:
         """`index` is where the vectors of a collection are searched, None for PostgreSQL."""
-        self._database = database
-        self._collection = collection
+        self._reads = reads
         self._embedder = embedder
         self._index = index
         self._reranker = reranker
@@ -56,16 +56,30 @@ class Searcher:
 
     async def search(self, query: Query) -> SearchResult:
         """Raises BadInput, UnknownCollection; ModelUnavailable in mode dense."""
-        # The connections at hand may be dead: a database of the cloud sleeps when idle.
-        return await self._database.retry(lambda: self._search(query), tries=2)
+        source = self._reads.source
+        try:
+            return await self._search_in(source, query)
+        except UnknownCollection:  # it may be too new for a replica
+            if source is self._reads.primary:
+                raise
+        except DatabaseUnavailable as error:
+            if source is self._reads.primary:
+                raise
+            self._reads.leave(str(error))
+        return await self._search_in(self._reads.primary, query)
 
-    async def _search(self, query: Query) -> SearchResult:
+    async def _search_in(self, database: Database, query: Query) -> SearchResult:
+        # The connections at hand may be dead: a database of the cloud sleeps when idle.
+        return await database.retry(lambda: self._search(database, query), tries=2)
+
+    async def _search(self, database: Database, query: Query) -> SearchResult:
         started = time.perf_counter()
         pipeline.check(query)
         reranker = self._reranker() if query.rerank else None
         limit = query.limit if reranker is None else max(query.limit, SHORTLIST)
-        target = await self._collection(query.collection)
-        mode, hits, notices = await self._found(target, replace(query, limit=limit))
+        async with database.connection() as connection:
+            target = await collections.find(connection, query.collection)
+        mode, hits, notices = await self._found(database, target, replace(query, limit=limit))
         by = None
         if reranker is not None:
             again = await rerank(hits, reranker, query.text, milliseconds=self._rerank_ms)
@@ -84,7 +98,9 @@ class Searcher:
             reranked_by=by,
         )
 
-    async def _found(self, target: Collection, query: Query) -> tuple[str, list[Hit], list[str]]:
+    async def _found(
+        self, database: Database, target: Collection, query: Query
+    ) -> tuple[str, list[Hit], list[str]]:
         """The mode that was possible, what it found, and what there is to say about it."""
         notices: list[str] = []
         embedder = None
@@ -99,12 +115,12 @@ class Searcher:
                 raise NoVectors(query.collection)
         index = await self._index(target)
         try:
-            hits = await pipeline.search(self._database, target, embedder, query, self._kept, index)
+            hits = await pipeline.search(database, target, embedder, query, self._kept, index)
         except ModelUnavailable as error:  # a server of the model that went away since
             if query.mode == "dense":
                 raise
             notices.append(f"{error}: lexical search only")
             embedder = None
-            hits = await pipeline.search(self._database, target, None, query, self._kept)
+            hits = await pipeline.search(database, target, None, query, self._kept)
         notices += index.notices if index is not None else []
         return (query.mode if embedder else "lexical"), hits, notices

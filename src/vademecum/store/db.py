@@ -55,10 +55,12 @@ class Database:
         size: int = 6,
         revive: Callable[[], Awaitable[object]] | None = None,
         notice: Callable[[str], None] = lambda text: None,
+        prepare: Callable[[Connection], Awaitable[list[str]]] = migrate,
     ) -> None:
         """`revive` starts a server that is ours to start, when it is gone; `notice` is told when
-        a server is waited for."""
+        a server is waited for; `prepare` is what is done at first, and answers what it changed."""
         self._revive = revive
+        self._prepare = prepare
         self._notice = notice
         self.migrated: list[str] = []
         try:
@@ -103,12 +105,12 @@ class Database:
     ) -> None:
         await self.close()
 
-    async def open(self) -> None:
+    async def open(self, *, tries: int = CONNECT_TRIES) -> None:
         """Connect, and bring the schema up to date; a server that is away is waited for, 6 s.
 
         Raises DatabaseUnavailable, DatabaseLoginFailed or DatabaseTooOld.
         """
-        self.migrated = await self.retry(self._migrate, tries=CONNECT_TRIES)
+        self.migrated = await self.retry(self._first, tries=tries)
         await self._pool.open()
         _heed_cancellation()
 
@@ -127,14 +129,14 @@ class Database:
         await register_vector_async(connection)
         set_json_loads(_read_json, connection)
 
-    async def _migrate(self) -> list[str]:
+    async def _first(self) -> list[str]:
         try:
             # A fresh cluster has no vector type yet, so the first connection is a plain one.
             async with await AsyncConnection.connect(
                 self.conninfo, autocommit=True, prepare_threshold=None
             ) as connection:
                 self.pooled = await _check_server(connection)
-                return await migrate(connection)
+                return await self._prepare(connection)
         except psycopg.OperationalError as error:
             message = f"cannot connect to {self.shown}: {_first_line(error)}"
             if isinstance(error, psycopg.errors.ConnectionTimeout) or any(

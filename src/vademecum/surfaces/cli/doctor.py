@@ -28,6 +28,8 @@ The lamp of the lighthouse is lit by the keeper at dusk. It is put out at dawn.
 Oil for the lamp is kept in the cellar, in barrels of forty litres.
 """
 QUESTION = "Where is the oil for the lamp kept?"
+LOOKS = 5
+"""At a replica, a second apart: something may just have been written."""
 FIXED_PGVECTOR = (0, 8, 4)
 """Before it, vacuum could fail on an HNSW index (pgvector's changelog)."""
 
@@ -95,6 +97,8 @@ async def _checks(settings: Settings, *, quiet: bool) -> list[Check]:
         async with App.open(settings, notice=note) as app:
             opened = (time.perf_counter() - started) * 1000
             await check("database", lambda: _database(app, opened))
+            if settings.replica_url is not None:
+                await check("replica", lambda: _replica(app))
             await check("model", lambda: _model(app))
             await check("language", lambda: _language(app))
             await check("reranker", lambda: _reranker(app))
@@ -125,6 +129,20 @@ async def _database(app: "App", opened: float) -> str:
     return (
         f"PostgreSQL {about['postgresql']}, pgvector {about['pgvector']}, {about['size']},"
         f" open in {opened:.0f} ms: {app.database.shown}{advice}"
+    )
+
+
+async def _replica(app: "App") -> str:
+    from vademecum.errors import DatabaseUnavailable
+
+    for _ in range(LOOKS):
+        state = await app.reads.look()
+        if state.reading:
+            return f"{state.replica}: {state.reason}, searches may read from it"
+        await asyncio.sleep(1)
+    raise DatabaseUnavailable(
+        f"{state.replica}: {state.reason}",
+        hint="Searches read from the primary until it keeps up.",
     )
 
 
@@ -225,11 +243,12 @@ def _shown(settings: Settings) -> dict[str, object]:
     from vademecum.store.db import redacted
 
     values = {field.name: getattr(settings, field.name) for field in fields(settings)}
-    if settings.database_url is not None:
-        values["database_url"] = redacted(settings.database_url)
-    for secret in ("memory_key", "model_key", "openai_key", "qdrant_key", "pinecone_key"):
-        if values[secret] is not None:
-            values[secret] = "…"
+    for name in ("database_url", "replica_url"):
+        if values[name] is not None:
+            values[name] = redacted(values[name])
+    for field in fields(settings):
+        if not field.repr and values[field.name] is not None:
+            values[field.name] = "…"
     if settings.model_url is not None:
         values["model_url"] = without_login(settings.model_url)
     return {name: str(value) for name, value in values.items() if value is not None}
