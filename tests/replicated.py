@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import signal
 import subprocess
 import tempfile
 import time
@@ -72,6 +73,21 @@ class Server:
             self._process.wait()
             self._process = None
             (self.folder / "postmaster.pid").unlink(missing_ok=True)
+
+    def hang(self) -> None:
+        """Let all its processes stand still."""
+        self._signal(signal.SIGSTOP)
+
+    def go_on(self) -> None:
+        self._signal(signal.SIGCONT)
+
+    def _signal(self, number: signal.Signals) -> None:
+        assert self._process is not None
+        children = subprocess.run(
+            ["pgrep", "-P", str(self._process.pid)], capture_output=True, text=True, check=True
+        )
+        for process in (self._process.pid, *map(int, children.stdout.split())):
+            os.kill(process, number)
 
     def ask(self, statement: str) -> None:
         with psycopg.connect(self.url, autocommit=True) as connection:

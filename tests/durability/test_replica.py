@@ -74,7 +74,6 @@ async def paths(app: App, text: str, collection: str = "docs") -> list[str]:
 
 
 async def test_searches_go_on_without_the_primary(app: App, primary: Server) -> None:
-    assert app.reads.source is not app.reads.primary
     by_both = await app.search(Query(text="who lights the lamp", collection="docs"))
     primary.stop()
     alone = await app.search(Query(text="who lights the lamp", collection="docs"))
@@ -106,7 +105,6 @@ async def test_a_collection_that_the_replica_has_not_got_yet_is_found(
     replica.ask("SELECT pg_wal_replay_pause()")
     folder = write({"rope.md": "# Rope\n\nRopes hang in the shed.\n"})
     await app.ingest.bulk_index(folder, collection="new")
-    assert app.reads.source is not app.reads.primary
     assert await paths(app, "ropes", "new") == ["rope.md"]
     replica.ask("SELECT pg_wal_replay_resume()")
     await app.delete_collection("new")
@@ -117,11 +115,27 @@ async def test_a_replica_that_is_away_costs_no_search(
 ) -> None:
     replica.stop()
     assert "lamp.md" in await paths(app, "lamp")
-    assert app.reads.source is app.reads.primary
     assert "searches read from the primary" in notices[-1]
     replica.start()
     await state(app, reading=True)
     assert "lamp.md" in await paths(app, "lamp")
+
+
+async def test_one_that_says_nothing_is_not_waited_for(
+    primary: Server, replica: Server, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A machine without power or network answers nothing, not even that it is gone."""
+    monkeypatch.setattr("vademecum.store.replica.PATIENCE_SECONDS", 0.5)
+    notices: list[str] = []
+    settings = Settings(home=home, database_url=primary.url, replica_url=replica.url)
+    async with App.open(settings, notice=notices.append) as app:
+        await state(app, reading=True)
+        replica.hang()
+        try:
+            assert "lamp.md" in await paths(app, "lamp")
+            assert "no answer within" in notices[-1]
+        finally:
+            replica.go_on()
 
 
 async def test_one_who_was_not_asked_for_long_has_to_have_everything(
@@ -147,6 +161,5 @@ async def test_a_server_that_follows_none_is_no_replica(
 
 async def test_without_a_replica(home: Path, primary: Server) -> None:
     async with App.open(Settings(home=home, database_url=primary.url)) as app:
-        assert app.reads.source is app.reads.primary
         with pytest.raises(DatabaseUnavailable, match="no replica is set"):
             await app.reads.look()

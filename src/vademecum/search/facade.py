@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 
 from vademecum.access import may_spend
-from vademecum.errors import DatabaseUnavailable, ModelUnavailable, NoVectors, UnknownCollection
+from vademecum.errors import ModelUnavailable, NoVectors
 from vademecum.inference.embedder import Embedder
 from vademecum.inference.reranker import Reranker
 from vademecum.search import pipeline
@@ -56,17 +56,7 @@ class Searcher:
 
     async def search(self, query: Query) -> SearchResult:
         """Raises BadInput, UnknownCollection; ModelUnavailable in mode dense."""
-        source = self._reads.source
-        try:
-            return await self._search_in(source, query)
-        except UnknownCollection:  # it may be too new for a replica
-            if source is self._reads.primary:
-                raise
-        except DatabaseUnavailable as error:
-            if source is self._reads.primary:
-                raise
-            self._reads.leave(str(error))
-        return await self._search_in(self._reads.primary, query)
+        return await self._reads.read(lambda database: self._search_in(database, query))
 
     async def _search_in(self, database: Database, query: Query) -> SearchResult:
         # The connections at hand may be dead: a database of the cloud sleeps when idle.

@@ -9,18 +9,23 @@ import asyncio
 import contextlib
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from typing import TypeVar
 
 import psycopg
 from psycopg import AsyncConnection
 from psycopg.rows import TupleRow
 
-from vademecum.errors import DatabaseUnavailable, VadeError
+from vademecum.errors import DatabaseUnavailable, UnknownCollection, VadeError
 from vademecum.store.db import Database, redacted
 
 LOOK_SECONDS = 5.0
 """Between two looks at how far the replica is."""
+PATIENCE_SECONDS = 3.0
+"""What a replica may take to answer: one whose machine has gone says nothing at all."""
+
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +44,7 @@ class _PrimaryAway(Exception):
 
 
 class Reads:
-    """The database that a search reads from."""
+    """Reads from the replica that keeps up, or from the primary."""
 
     def __init__(
         self,
@@ -60,19 +65,27 @@ class Reads:
         self._looked = -math.inf
         self._looking: asyncio.Task[ReplicaState] | None = None
 
-    @property
-    def source(self) -> Database:
+    async def read(self, operation: Callable[[Database], Awaitable[Result]]) -> Result:
+        """What the operation finds; one that fails in the replica is done in the primary."""
+        if (replica := self._keeping_up()) is not None:
+            try:
+                return await _within(PATIENCE_SECONDS, operation(replica))
+            except UnknownCollection:  # it may be too new for the replica
+                pass
+            except TimeoutError:
+                self._settle(reading=False, reason=f"no answer within {PATIENCE_SECONDS:.0f} s")
+            except DatabaseUnavailable as error:
+                self._settle(reading=False, reason=str(error))
+        return await operation(self.primary)
+
+    def _keeping_up(self) -> Database | None:
         """Looks at the replica go on beside, so that nobody waits for one that is away."""
         if self._replica_url is None:
-            return self.primary
+            return None
         due = time.monotonic() - self._looked > LOOK_SECONDS
         if due and (self._looking is None or self._looking.done()):
             self._looking = asyncio.create_task(self.look())
-        return self._replica if self._reading and self._replica is not None else self.primary
-
-    def leave(self, reason: str) -> None:
-        """Read from the primary until a look finds the replica in order."""
-        self._settle(reading=False, reason=reason)
+        return self._replica if self._reading else None
 
     async def look(self) -> ReplicaState:
         """How far the replica is, from now on. Raises DatabaseUnavailable where none is set."""
@@ -131,6 +144,22 @@ class Reads:
             await replica.open(tries=1)
             self._replica = replica
         return self._replica
+
+
+async def _within(seconds: float, awaitable: Awaitable[Result]) -> Result:
+    """Raises TimeoutError. What is given up is not waited for: to cancel it, too, takes an answer
+    of the server."""
+    task = asyncio.ensure_future(awaitable)
+    try:
+        done, _ = await asyncio.wait({task}, timeout=seconds)
+    except asyncio.CancelledError:
+        task.cancel()
+        raise
+    if done:
+        return task.result()
+    task.cancel()
+    task.add_done_callback(lambda task: task.cancelled() or task.exception())
+    raise TimeoutError
 
 
 async def check_replica(connection: AsyncConnection[TupleRow]) -> list[str]:
