@@ -120,7 +120,7 @@ class Taking:
             if draft.by:
                 worth = draft.written is not None
             if not is_new or told.outcome != "ok" or not worth:
-                return told_of(stored, told.gated, notice=draft.notice)
+                return unchanged(stored, told.gated, notice=draft.notice)
             if draft.written:
                 facts = facts | {"by": draft.by}
                 content = draft.written.content
@@ -129,7 +129,7 @@ class Taking:
             # Sentences are put together from what passed alone: judge what they became.
             content = self.settle(content)
             if content == stored.content:
-                return told_of(stored, told.gated, notice=draft.notice)
+                return unchanged(stored, told.gated, notice=draft.notice)
             version = await rows.write(
                 connection,
                 self.user,
@@ -139,15 +139,7 @@ class Taking:
                 reason=f"exchange, by {draft.by}" if draft.by else "exchange",
             )
         refused = draft.written or told.gated
-        return MemoryUpdate(
-            changed=True,
-            version=version,
-            content=content,
-            generalised=refused.generalised,
-            dropped=dict(refused.dropped),
-            by=draft.by,
-            notice=draft.notice,
-        )
+        return changed(version, content, refused, by=draft.by, notice=draft.notice)
 
 
 def narrated(
@@ -163,7 +155,27 @@ def narrated(
     return narrative.merge(stored.content, narrative.narrate(new))
 
 
-def told_of(stored: StoredMemory, gated: Gated, *, notice: str | None = None) -> MemoryUpdate:
+def changed(
+    version: int,
+    content: str,
+    refused: Gated | Written,
+    *,
+    by: str | None = None,
+    notice: str | None = None,
+) -> MemoryUpdate:
+    """The update that wrote a version; `refused` counts what is not in it."""
+    return MemoryUpdate(
+        changed=True,
+        version=version,
+        content=content,
+        generalised=refused.generalised,
+        dropped=dict(refused.dropped),
+        by=by,
+        notice=notice,
+    )
+
+
+def unchanged(stored: StoredMemory, gated: Gated, *, notice: str | None = None) -> MemoryUpdate:
     """The update that changed nothing."""
     return MemoryUpdate(
         changed=False,

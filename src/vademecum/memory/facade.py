@@ -12,7 +12,7 @@ from vademecum.errors import BadInput, ModelUnavailable
 from vademecum.inference.embedder import Embedder
 from vademecum.inference.language.model import LanguageModel
 from vademecum.memory import narrative
-from vademecum.memory.exchange import Exchange, MemoryUpdate, Taking, narrated, told_of
+from vademecum.memory.exchange import Exchange, MemoryUpdate, Taking, changed, narrated, unchanged
 from vademecum.memory.names import learn as learn_names
 from vademecum.memory.passages import read_entries
 from vademecum.memory.privacy import Gated, gate
@@ -133,7 +133,7 @@ class MemoryCalls:
         async with rows.as_user(self._database, user_id) as connection:
             stored = await rows.lock(connection, user_id, project)
             if not gated.text:
-                return told_of(stored, gated)
+                return unchanged(stored, gated)
             facts, _ = narrative.learn(stored.facts, gated.text, agent="")
             notes = dict(facts.get("note", {}))
             turn = int(facts.get("turn", 0))
@@ -146,13 +146,7 @@ class MemoryCalls:
             version = await rows.write(
                 connection, user_id, project, content=content, facts=facts, reason="remember"
             )
-        return MemoryUpdate(
-            changed=True,
-            version=version,
-            content=content,
-            generalised=gated.generalised,
-            dropped=gated.dropped,
-        )
+        return changed(version, content, gated)
 
     async def edit(
         self, user: str, text: str, *, project: str = "", expected: int | None = None
@@ -174,19 +168,13 @@ class MemoryCalls:
                     "the memory was changed meanwhile", hint="Load it again, then edit it."
                 )
             if content == stored.content:
-                return told_of(stored, gated)
+                return unchanged(stored, gated)
             notes = {line.rstrip("."): {"count": 1, "last": 0} for line in gated.text.split(". ")}
             facts = {"turn": int(stored.facts.get("turn", 0)), "note": notes}
             version = await rows.write(
                 connection, user_id, project, content=content, facts=facts, reason="edit"
             )
-        return MemoryUpdate(
-            changed=True,
-            version=version,
-            content=content,
-            generalised=gated.generalised,
-            dropped=gated.dropped,
-        )
+        return changed(version, content, gated)
 
     async def versions(self, user: str, *, project: str = "") -> list[MemoryVersion]:
         """All versions, oldest first."""

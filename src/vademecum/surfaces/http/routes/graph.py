@@ -24,11 +24,10 @@ from vademecum.graph.upkeep import Analysis, Maintenance
 from vademecum.graph.watch import RadarReport
 from vademecum.projections.project import Verification
 from vademecum.store.knowledge import KnowledgeChange
-from vademecum.surfaces.http.routes.shared import FAILURES, Name, OpenApp, Text
+from vademecum.surfaces.http.routes.shared import FAILURES, Name, OpenApp, Short, Text
 
 router = APIRouter(tags=["graph"], responses=FAILURES)
 
-Short = Annotated[Text, Field(max_length=1000)]
 Folder = Annotated[Text, Field(min_length=1, max_length=4000)]
 
 

@@ -15,12 +15,11 @@ from vademecum.memory.exported import as_text
 from vademecum.memory.facade import MAX_EXCHANGE, Memory
 from vademecum.memory.recall import Recalled
 from vademecum.store.memory import MemoryVersion, Receipt
-from vademecum.surfaces.http.routes.shared import FAILURES, OpenApp, Text
+from vademecum.surfaces.http.routes.shared import FAILURES, OpenApp, Short, Text
 
 router = APIRouter(prefix="/memory", tags=["memory"], responses=FAILURES)
 
 Long = Annotated[Text, Field(max_length=MAX_EXCHANGE)]
-Short = Annotated[Text, Field(max_length=1000)]
 
 
 class OfUser(BaseModel):

@@ -11,12 +11,11 @@ from vademecum.context.outside import Outside
 from vademecum.context.stale import Stale
 from vademecum.notes.facade import MAX_CONTENT, FoundNote, SavedNote
 from vademecum.store.notes import Note
-from vademecum.surfaces.http.routes.shared import FAILURES, Name, OpenApp, Text
+from vademecum.surfaces.http.routes.shared import FAILURES, Name, OpenApp, Short, Text
 
 router = APIRouter(tags=["notes"], responses=FAILURES)
 
 Kind = Literal["pattern", "decision", "convention", "learning", "context"]
-Short = Annotated[Text, Field(max_length=1000)]
 Long = Annotated[Text, Field(max_length=200_000)]
 
 
@@ -91,7 +90,7 @@ class Apis(BaseModel):
 class Outcome(OfProject):
     id: UUID
     outcome: Literal["success", "failure", "misled", "unknown"]
-    agent: Annotated[Name, Field()] = "http"
+    agent: Name = "http"
     task: Short = ""
     decision: Short = ""
     error: Long = ""

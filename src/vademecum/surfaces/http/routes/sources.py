@@ -10,12 +10,10 @@ from vademecum.context.errors import subject_of
 from vademecum.errors import BadInput
 from vademecum.graph.fetching import FetchReport, SourceOverview
 from vademecum.graph.sources.adapter import Subject, SubjectKind
-from vademecum.surfaces.http.routes.shared import FAILURES, Name, OpenApp, Text
+from vademecum.surfaces.http.routes.shared import FAILURES, Name, OpenApp, Short, Text
 from vademecum.surfaces.http.routes.work import WORK, Tell, streamed
 
 router = APIRouter(tags=["sources"], responses=FAILURES)
-
-Short = Annotated[Text, Field(max_length=1000)]
 
 
 class SourceList(BaseModel):
