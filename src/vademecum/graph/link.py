@@ -26,7 +26,7 @@ from vademecum.graph.libraries import READER, Libraries
 from vademecum.graph.nodes import APIReference, ExternalDoc, Language, Node
 from vademecum.graph.packages import Packages
 from vademecum.graph.project import Project, project_folder, read_project
-from vademecum.graph.relations import Relation
+from vademecum.graph.relations import Relation, compatible
 from vademecum.graph.resolve import Resolver
 from vademecum.graph.sources import environment
 from vademecum.graph.sources.environment import Installed
@@ -221,18 +221,8 @@ class CodeLinks:
             ]
             relations += list(references.replacements(library))
             if library.ecosystem == "stdlib":
-                language = Language(
-                    language="Python", version=".".join(library.version.split(".")[:2])
-                )
-                relations += [
-                    Relation(
-                        kind="COMPATIBLE_WITH",
-                        start=one,
-                        end=language,
-                        properties={"version": language.version},
-                    )
-                    for one in made
-                ]
+                version = ".".join(library.version.split(".")[:2])
+                relations += compatible(made, Language(language="Python", version=version))
             every: list[Node] = [*made, *([document] if document else [])]
             await self._graph.state(
                 LIBRARY_SOURCE, key, nodes=every, relations=relations, digest=digest

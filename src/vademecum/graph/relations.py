@@ -1,6 +1,6 @@
 """The kinds of relations: what they lead from and to, and what they may say."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 from uuid import uuid5
@@ -114,3 +114,16 @@ class Relation:
             found["rests_on"] = str(self.rests_on.id)
             found["rests_on_hash"] = self.rests_on.digest
         return found
+
+
+def compatible(apis: Iterable[Node], language: Language) -> list[Relation]:
+    """That APIs are there in a version of a language."""
+    return [
+        Relation(
+            kind="COMPATIBLE_WITH",
+            start=api,
+            end=language,
+            properties={"version": language.version},
+        )
+        for api in apis
+    ]

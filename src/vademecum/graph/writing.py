@@ -119,20 +119,13 @@ def _searched(doc: ExternalDoc) -> Document:
     if _begins_alike(doc.summary, doc.content_snippet):
         parts.remove(min(doc.summary, doc.content_snippet, key=len))
     text = "\n\n".join(part for part in parts if part) + "\n"
-    return Document(
-        title=doc.title,
-        text=text,
-        format="markdown",
-        source_hash=documents.content_hash(text),
-        metadata={
-            key: value
-            for key, value in (
-                ("language", doc.language.lower()),
-                ("package", doc.package.lower()),
-                ("category", doc.category),
-            )
-            if value
-        },
+    facets = {
+        "language": doc.language.lower(),
+        "package": doc.package.lower(),
+        "category": doc.category,
+    }
+    return documents.written(
+        doc.title, text, {name: value for name, value in facets.items() if value}
     )
 
 

@@ -16,7 +16,7 @@ from vademecum.store.collections import Collection
 from vademecum.store.db import Connection, Database
 from vademecum.store.notes import Note
 from vademecum.store.rests_on import Passage
-from vademecum.types import CollectionId, Document, Hit, Query, Source
+from vademecum.types import CollectionId, Hit, Query, Source
 
 KINDS = ("pattern", "decision", "convention", "learning", "context")
 ANSWER = "answer"
@@ -352,17 +352,12 @@ class Notes:
         if note.tags:
             text += f"\nTags: {', '.join(note.tags)}\n"
         url = f"urn:uuid:{note.id}"
-        document = Document(
-            title=note.title,
-            text=text,
-            format="markdown",
-            source_hash=documents.content_hash(text),
-            metadata={
-                "project": _digest(note.project),
-                "kind": note.kind,
-                "importance": note.importance,
-            },
-        )
+        facets = {
+            "project": _digest(note.project),
+            "kind": note.kind,
+            "importance": note.importance,
+        }
+        document = documents.written(note.title, text, facets)
         await documents.upsert(connection, target, Source(path=url, url=url), document)
 
     async def _unplace(

@@ -73,6 +73,17 @@ def content_hash(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
+def written(title: str, text: str, metadata: Mapping[str, object] | None = None) -> Document:
+    """A document that we write ourselves: its text is its source."""
+    return Document(
+        title=title,
+        text=text,
+        format="markdown",
+        source_hash=content_hash(text),
+        metadata=metadata or {},
+    )
+
+
 async def upsert(
     connection: Connection,
     collection: CollectionId,

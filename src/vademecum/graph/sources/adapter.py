@@ -1,5 +1,6 @@
 """What every source of knowledge has in common: what can be looked up there, and what it gives."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -20,6 +21,7 @@ from vademecum.graph.sources import SOURCES, trust
 from vademecum.graph.sources.replies import Replies, Reply
 from vademecum.graph.summary import beginning
 from vademecum.graph.versions import Ecosystem
+from vademecum.ingest.read import read_bytes
 from vademecum.store.documents import content_hash
 from vademecum.types import Document
 
@@ -32,6 +34,10 @@ FRESH: dict[str, timedelta] = {
 }
 """By tier, how long what was fetched is taken without asking: the design document's seven days;
 its tutorials are kept for long."""
+CODE_BLOCK = re.compile(
+    r"^```(?P<language>\w*)[^\n]*\n(?P<code>.*?)\n```", re.DOTALL | re.MULTILINE
+)
+"""As the readers of pages write it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,6 +134,12 @@ def address(base: str, path: str = "", **parameters: str | int) -> str:
         if value != ""
     )
     return f"{url}?{urlencode(pairs)}" if pairs else url
+
+
+def read_fragment(body: str, url: str) -> Document:
+    """A fragment of HTML as the reader of pages reads it. Raises UnreadableSource."""
+    page = f"<html><body><main>{body}</main></body></html>"
+    return read_bytes(page.encode(), name=url, content_type="text/html; charset=utf-8")
 
 
 def source_node(name: str, now: datetime) -> Source:

@@ -8,7 +8,6 @@ from datetime import datetime, timedelta
 from vademecum.graph.nodes import CodeExample, ErrorPattern
 from vademecum.graph.relations import Relation
 from vademecum.graph.sources.adapter import FoundDocument, Subject
-from vademecum.ingest.read import read_bytes
 
 RECENT = timedelta(days=2 * 365)
 """The design document's two years; what is older must be version-agnostic."""
@@ -35,12 +34,6 @@ def terms(subject: Subject) -> str:
     """What a search engine is asked: the pattern without what stands for what differs."""
     words = re.sub(r"[^\w\s.'`-]", " ", _PLACEHOLDER.sub(" ", subject.name))
     return " ".join(words.split())[:200]
-
-
-def as_markdown(body: str, url: str) -> str:
-    """A fragment of HTML as the reader of pages reads it. Raises UnreadableSource."""
-    page = f"<html><body><main>{body}</main></body></html>"
-    return read_bytes(page.encode(), name=url, content_type="text/html; charset=utf-8").text.strip()
 
 
 def prose(text: str, most: int = 600) -> str:

@@ -29,8 +29,7 @@ from vademecum.graph.sources.places import Places
 from vademecum.graph.sources.pypi import PyPI
 from vademecum.graph.sources.replies import Replies, Reply
 from vademecum.ingest.read import Wanted
-from vademecum.store.documents import content_hash
-from vademecum.types import Document
+from vademecum.store.documents import written
 
 MAINTAINED, OTHERS = "github_maintainer", "forum_post"
 """A maintainer's word is trusted more than what others say in a closed issue."""
@@ -156,7 +155,7 @@ def _document(
     first = prose(str(told[0].get("body") or ""), 400) if told else ""
     return found_document(
         reply,
-        Document(title=title, text=text, format="markdown", source_hash=content_hash(text)),
+        written(title, text),
         source=source,
         url=str(issue.get("html_url") or ""),
         summary=f"{state.capitalize()}. {first}".strip(),

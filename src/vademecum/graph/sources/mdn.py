@@ -14,6 +14,7 @@ from vademecum.errors import UnreadableSource
 from vademecum.graph import deprecation
 from vademecum.graph.nodes import APIReference, ExternalDoc
 from vademecum.graph.sources.adapter import (
+    CODE_BLOCK,
     Found,
     FoundDocument,
     Subject,
@@ -21,10 +22,10 @@ from vademecum.graph.sources.adapter import (
     address,
     found_document,
     fresh_for,
+    read_fragment,
 )
 from vademecum.graph.sources.places import Places
 from vademecum.graph.sources.replies import JSON, Replies, Reply, Route
-from vademecum.ingest.read import read_bytes
 from vademecum.types import Document
 
 SOURCE = "mdn"
@@ -32,7 +33,6 @@ LOCALE = "en-US"
 MOST = 3
 """Pages of a topic."""
 _WORDS = re.compile(r"\s+(?:method|property|event|constructor|interface|function|object)s?$", re.I)
-_FENCE = re.compile(r"^```[^\n]*\n(.*?)\n```", re.DOTALL | re.MULTILINE)
 
 
 class MDN:
@@ -111,8 +111,7 @@ def _of_json(reply: Reply, url: str) -> FoundDocument:
         parts.append(str(value.get("content") or ""))
     if len(parts) == 1:
         raise UnreadableSource(reply.url, "it has no text")
-    page = f"<html><body><main>{''.join(parts)}</main></body></html>"
-    document = read_bytes(page.encode(), name=url, content_type="text/html; charset=utf-8")
+    document = read_fragment("".join(parts), url)
     summary = " ".join(html.unescape(str(doc.get("summary") or "")).split())
     return _found(reply, document, url, title, summary, "api", _apis(title, summary, document))
 
@@ -144,20 +143,22 @@ def _apis(title: str, summary: str, document: Document) -> list[APIReference]:
     """The reference of a page that is about one API: it has a syntax."""
     name = plain_name(title)
     syntax = _section(document.text, "Syntax")
-    code = _FENCE.search(syntax)
+    code = CODE_BLOCK.search(syntax)
     if code is None or not re.fullmatch(r"[\w$.]+", name):
         return []
     namespace, _, last = name.rpartition(".")
     notice = re.search(r"^.*\bDeprecated:?\b.*$", document.text, re.MULTILINE)
-    example = _FENCE.search(_section(document.text, "Examples") or document.text)
+    example = CODE_BLOCK.search(_section(document.text, "Examples") or document.text)
     return [
         APIReference(
             namespace=namespace,
             function_name=last,
             language="javascript",
-            signature=code[1].strip(),
+            signature=code["code"].strip(),
             description=summary,
-            example_code=example[1].strip() if example and example[1] != code[1] else "",
+            example_code=example["code"].strip()
+            if example and example["code"] != code["code"]
+            else "",
             return_type=_first_line(_section(document.text, "Return value")),
             deprecation=deprecation.sentence(re.sub(r"[*>]", "", notice[0])) if notice else "",
         )

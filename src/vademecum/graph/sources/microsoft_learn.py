@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 from vademecum.errors import UnreadableSource
 from vademecum.graph.nodes import APIReference, ExternalDoc
 from vademecum.graph.sources.adapter import (
+    CODE_BLOCK,
     Found,
     FoundDocument,
     Subject,
@@ -26,7 +27,6 @@ _LANGUAGES = ("c#", "csharp", "f#", "fsharp", ".net", "dotnet", "powershell", "t
               "vb", "kql", "bicep", "t-sql")  # fmt: skip
 _TOPS = ("azure", "msal", "msgraph", "microsoft")
 _NO_DOCUMENTATION = ("/answers/", "/training/", "/shows/", "/credentials/", "/assessments/")
-_FENCE = re.compile(r"^```[^\n]*\n(.*?)\n```", re.DOTALL | re.MULTILINE)
 
 
 class MicrosoftLearn:
@@ -97,22 +97,22 @@ def _api(document: Document, subject: Subject) -> APIReference | None:
     """The reference of a page that shows how the API is called."""
     namespace, _, last = subject.name.rpartition(".")
     called = re.compile(rf"\b{re.escape(last)}\s*[(<]", re.IGNORECASE)
-    for block in _FENCE.finditer(document.text):
-        if called.search(block[1]):
+    for block in CODE_BLOCK.finditer(document.text):
+        if called.search(block["code"]):
             return APIReference(
                 namespace=namespace,
                 function_name=last,
                 ecosystem="pypi" if subject.language == "python" else "",
                 package=subject.package,
                 language=subject.language,
-                signature=block[1].strip()[:2000],
+                signature=block["code"].strip()[:2000],
                 description=_description(document.text),
             )
     return None
 
 
 def _description(text: str) -> str:
-    for paragraph in re.split(r"\n\s*\n", _FENCE.sub("", text)):
+    for paragraph in re.split(r"\n\s*\n", CODE_BLOCK.sub("", text)):
         flat = " ".join(paragraph.split())
         if len(flat) > 30 and not flat.startswith(("#", "|", "-", "*", "!", "[")):
             return flat[:1000]

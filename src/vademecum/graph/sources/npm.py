@@ -7,14 +7,13 @@ client asks for and which has no readme.
 import base64
 import re
 from collections.abc import Mapping
-from datetime import datetime
 from typing import Any
 from urllib.parse import quote
 
 from vademecum.errors import UnreadableSource
 from vademecum.graph.sources.adapter import address, fresh_for
 from vademecum.graph.sources.places import Places
-from vademecum.graph.sources.registry import Package, Registry, Release, newest_first
+from vademecum.graph.sources.registry import Package, Registry, Release, moment, newest_first
 from vademecum.graph.sources.replies import JSON, Replies, Reply, Route
 from vademecum.ingest.read import Wanted
 
@@ -57,7 +56,7 @@ def _package(whole: Mapping[str, Any], name: str, version: str, reply: Reply) ->
     times: Mapping[str, Any] = whole.get("time") or {}
     releases = newest_first(
         [
-            Release(version=each, released=_time(times.get(each)), withdrawn=_deprecated(info))
+            Release(version=each, released=moment(times.get(each)), withdrawn=_deprecated(info))
             for each, info in versions.items()
         ],
         "npm",
@@ -110,10 +109,3 @@ def _digest(dist: Mapping[str, Any]) -> tuple[str, str] | None:
             except ValueError:
                 continue
     return ("sha1", str(dist["shasum"])) if dist.get("shasum") else None
-
-
-def _time(text: object) -> datetime | None:
-    try:
-        return datetime.fromisoformat(str(text))
-    except ValueError:
-        return None

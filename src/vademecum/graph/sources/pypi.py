@@ -4,9 +4,8 @@ The JSON API (docs.pypi.org/api/json) first; then the index (PEP 691), which mir
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime
 from typing import Any
 
 from packaging.utils import canonicalize_name
@@ -15,7 +14,7 @@ from packaging.version import InvalidVersion, Version
 from vademecum.errors import UnreadableSource
 from vademecum.graph.sources.adapter import address, fresh_for
 from vademecum.graph.sources.places import Places
-from vademecum.graph.sources.registry import Package, Registry, Release, newest_first
+from vademecum.graph.sources.registry import Package, Registry, Release, moment, newest_first
 from vademecum.graph.sources.replies import JSON, Replies, Reply, Route
 from vademecum.ingest.read import Wanted
 
@@ -73,18 +72,7 @@ def _of_json(
 ) -> Package:
     name = canonicalize_name(str(info.get("name") or ""))
     files: Mapping[str, list[Mapping[str, Any]]] = whole.get("releases") or {}
-    releases = newest_first(
-        [
-            Release(
-                version=one,
-                released=_time(listed[0].get("upload_time_iso_8601")),
-                withdrawn=_yanked(listed),
-            )
-            for one, listed in files.items()
-            if listed
-        ],
-        "pypi",
-    )
+    releases = _releases(files, "upload_time_iso_8601")
     newest = str(whole["info"].get("version") or "")
     chosen = _chosen(version, newest, [one.version for one in releases], reply.url)
     sdist = _sdist(files.get(chosen, ()), "packagetype")
@@ -121,17 +109,7 @@ def _of_index(
         found = pattern.match(str(file.get("filename")))
         if found:
             by_version.setdefault(found[1], []).append(file)
-    releases = newest_first(
-        [
-            Release(
-                version=one,
-                released=_time(listed[0].get("upload-time")),
-                withdrawn=_yanked(listed),
-            )
-            for one, listed in by_version.items()
-        ],
-        "pypi",
-    )
+    releases = _releases(by_version, "upload-time")
     usable = [one.version for one in releases if one.withdrawn is None and _is_final(one.version)]
     newest = usable[0] if usable else (releases[0].version if releases else "")
     chosen = _chosen(version, newest, list(by_version), reply.url)
@@ -148,6 +126,18 @@ def _of_index(
         archive=str(sdist["url"]) if sdist else "",
         archive_digest=_digest(sdist, "hashes"),
     )
+
+
+def _releases(
+    by_version: Mapping[str, Sequence[Mapping[str, Any]]], uploaded: str
+) -> list[Release]:
+    """The versions that have files; `uploaded` is the key of a file's time."""
+    releases = [
+        Release(version=version, released=moment(files[0].get(uploaded)), withdrawn=_yanked(files))
+        for version, files in by_version.items()
+        if files
+    ]
+    return newest_first(releases, "pypi")
 
 
 def _chosen(version: str, newest: str, known: list[str], url: str) -> str:
@@ -174,7 +164,7 @@ def _is_final(version: str) -> bool:
         return False
 
 
-def _yanked(files: list[Mapping[str, Any]]) -> str | None:
+def _yanked(files: Sequence[Mapping[str, Any]]) -> str | None:
     """Why a version is yanked; only where all its files are."""
     reasons = [file.get("yanked_reason") or file.get("yanked") for file in files]
     if not all(reasons) or not all(file.get("yanked") for file in files):
@@ -195,10 +185,3 @@ def _sdist(files: Any, kind: str | None) -> Mapping[str, Any] | None:
 def _digest(file: Mapping[str, Any] | None, key: str) -> tuple[str, str] | None:
     digest = (file or {}).get(key, {}).get("sha256")
     return ("sha256", str(digest)) if digest else None
-
-
-def _time(text: object) -> datetime | None:
-    try:
-        return datetime.fromisoformat(str(text))
-    except ValueError:
-        return None

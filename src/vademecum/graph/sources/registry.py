@@ -25,8 +25,7 @@ from vademecum.graph.sources.archive import ARCHIVE, ArchiveTexts, read_archive
 from vademecum.graph.sources.replies import Replies, Reply
 from vademecum.graph.versions import Ecosystem, order
 from vademecum.ingest.read import read_bytes
-from vademecum.store.documents import content_hash
-from vademecum.types import Document
+from vademecum.store.documents import written
 
 LISTED = 20
 """Versions that the document of a package names, the newest first."""
@@ -119,6 +118,14 @@ class Registry(ABC):
         raise UnreadableSource(document.source_url, why)
 
 
+def moment(text: object) -> datetime | None:
+    """When something was released; None where that is no time."""
+    try:
+        return datetime.fromisoformat(str(text))
+    except ValueError:
+        return None
+
+
 def newest_first(releases: Sequence[Release], ecosystem: Ecosystem) -> list[Release]:
     return sorted(releases, key=lambda one: order(one.version, ecosystem) or "", reverse=True)
 
@@ -137,12 +144,7 @@ async def package_document(package: Package, reply: Reply, source: str) -> Found
         except UnreadableSource:
             readme = text
     text = "\n\n".join(part for part in (_facts(package), readme.strip()) if part) + "\n"
-    document = Document(
-        title=f"{package.name} {package.version}",
-        text=text,
-        format="markdown",
-        source_hash=content_hash(text),
-    )
+    document = written(f"{package.name} {package.version}", text)
     told = [package.version, package.newest]
     shown = [one for one in package.releases if one.withdrawn is not None or one.version in told]
     nodes: list[Node] = [

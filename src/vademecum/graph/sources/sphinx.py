@@ -10,7 +10,7 @@ from urllib.parse import urldefrag, urljoin
 
 from vademecum.errors import UnreadableSource
 from vademecum.graph.nodes import APIReference, ExternalDoc, Language
-from vademecum.graph.relations import Relation
+from vademecum.graph.relations import Relation, compatible
 from vademecum.graph.sources.adapter import (
     Found,
     FoundDocument,
@@ -169,16 +169,7 @@ class Sphinx:
                 replaced.append((api, one.replacement.rstrip("()"), one))
         relations = list(_replacements(replaced, apis))
         if package == PYTHON and inventory.version:
-            language = Language(language="Python", version=inventory.version)
-            relations += [
-                Relation(
-                    kind="COMPATIBLE_WITH",
-                    start=api,
-                    end=language,
-                    properties={"version": inventory.version},
-                )
-                for api in apis
-            ]
+            relations += compatible(apis, Language(language="Python", version=inventory.version))
         return found_document(
             reply,
             document,

@@ -21,9 +21,9 @@ from vademecum.graph.sources.adapter import (
     address,
     found_document,
     fresh_for,
+    read_fragment,
 )
 from vademecum.graph.sources.community import (
-    as_markdown,
     has_code,
     left_out,
     prose,
@@ -33,8 +33,7 @@ from vademecum.graph.sources.community import (
 )
 from vademecum.graph.sources.places import Places
 from vademecum.graph.sources.replies import JSON, Replies, Reply
-from vademecum.store.documents import content_hash
-from vademecum.types import Document
+from vademecum.store.documents import written
 
 SOURCE = "stackoverflow_accepted"
 VOTES = 10
@@ -164,11 +163,12 @@ async def _document(
 ) -> FoundDocument:
     url = f"https://stackoverflow.com/a/{int(answer['answer_id'])}"
     title = html.unescape(str(question.get("title") or ""))
-    said = await asyncio.to_thread(as_markdown, str(answer.get("body") or "<p></p>"), url)
+    body = str(answer.get("body") or "<p></p>")
+    said = (await asyncio.to_thread(read_fragment, body, url)).text.strip()
     by = html.unescape(str((answer.get("owner") or {}).get("display_name") or "unknown"))
     # The question's code is what fails: only the answer's is an example.
     text = f"# {title}\n\n{said}{_BY}{by}, {answer.get('content_license') or 'CC BY-SA'}\n"
-    document = Document(title=title, text=text, format="markdown", source_hash=content_hash(text))
+    document = written(title, text)
     tags = [str(tag) for tag in question.get("tags") or ()]
     return found_document(
         reply,

@@ -9,6 +9,7 @@ from vademecum.graph.extract import compiles
 from vademecum.graph.nodes import ExternalDoc
 from vademecum.graph.sources import trust
 from vademecum.graph.sources.adapter import (
+    CODE_BLOCK,
     Found,
     FoundDocument,
     Subject,
@@ -31,7 +32,6 @@ CANDIDATES, MOST = 6, 3
 SITEMAPS = 5
 WORDS = 8
 """That a paragraph has at least which explains."""
-_FENCE = re.compile(r"^```(\w*)[^\n]*\n(.*?)\n```", re.DOTALL | re.MULTILINE)
 _STOP = re.compile(
     r"\b(?:an?|and|are|as|at|by|for|from|how|in?|is|it|of|on|or|the|to|us(?:e|ing)|with)\b"
 )
@@ -159,11 +159,12 @@ def candidates(topic: str, listed: list[Listed]) -> list[Listed]:
 def quality(text: str, published: datetime, source: str, language: str, now: datetime) -> Quality:
     """How good a tutorial is, by what can be seen of it."""
     years = max((now - published) / timedelta(days=365), 0.0)
-    blocks = list(_FENCE.finditer(text))
+    blocks = list(CODE_BLOCK.finditer(text))
     python = [
-        block[2]
+        block["code"]
         for block in blocks
-        if (block[1] or language).lower() in ("python", "py", "python3") and ">>>" not in block[2]
+        if (block["language"] or language).lower() in ("python", "py", "python3")
+        and ">>>" not in block["code"]
     ]
     good = sum(map(compiles, python)) / len(python) if python else float(bool(blocks))
     explained = 0
