@@ -28,7 +28,7 @@ from vademecum.graph.sources.adapter import Subject
 from vademecum.graph.sources.inventory import read_inventory
 
 BAR = 100.0
-"""Megabytes of metadata for 10 000 documents: the design document's."""
+"""Megabytes of metadata that 10 000 documents may take."""
 DOCUMENTS = "{knowledge_scores,top_documents,source_replies,knowledge_changes}"
 GRAPH = "{entities,stated_entities,graph_statements,relations}"
 SIZE = f"""

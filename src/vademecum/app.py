@@ -17,6 +17,7 @@ from uuid import UUID
 from vademecum.access import require, require_all, sees_all
 from vademecum.answer.facade import Answerer, AnswerResult
 from vademecum.cache.cache import Cache
+from vademecum.cache.state import CacheState
 from vademecum.duty import jobs_due, on_duty
 from vademecum.embedders import Embedders
 from vademecum.errors import BadInput, BadSetting, CollectionRequired, UnknownCollection
@@ -152,11 +153,13 @@ class App:
 
         # The web, the graph, memory, and what agents are told of them.
         self.cache = Cache(
-            database,
-            home=settings.home,
-            max_bytes=settings.max_file_bytes,
-            collection_for=lambda name: self._collection_for(name, "web"),
-            searchable_embedder=self.embedders.searching,
+            CacheState(
+                database,
+                home=settings.home,
+                max_bytes=settings.max_file_bytes,
+                collection_for=lambda name: self._collection_for(name, "web"),
+                searchable_embedder=self.embedders.searching,
+            )
         )
         self._neo4j = _neo4j(settings)
 

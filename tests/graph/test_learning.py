@@ -1,4 +1,4 @@
-"""The score as the design document writes it, and what use and its outcomes do to it."""
+"""The score of docs/decisions/0017-graph.md, and what use and its outcomes do to it."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta

@@ -4,9 +4,8 @@ check:        address --look up--> page --fresh? else look again--> passages for
 page_fetched: address --queue--> our own fetch --judge--> document --worker--> searchable
 """
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 from vademecum.access import require_all
 from vademecum.cache import check, events, fetched, pages, queue, reading
@@ -18,31 +17,14 @@ from vademecum.cache.rules import Rule
 from vademecum.cache.serve import CacheResult, Outcome
 from vademecum.cache.state import CacheState
 from vademecum.cache.store import Fetched
-from vademecum.inference.embedder import Embedder
-from vademecum.store.collections import Collection
-from vademecum.store.db import Database
 from vademecum.types import Document
 
 
 class Cache:
     """Every method names the project it acts for; None is no project in particular."""
 
-    def __init__(
-        self,
-        database: Database,
-        *,
-        home: Path,
-        max_bytes: int,
-        collection_for: Callable[[str], Awaitable[Collection]],
-        searchable_embedder: Callable[[Collection], Embedder | None],
-    ) -> None:
-        self.state = CacheState(
-            database,
-            home=home,
-            max_bytes=max_bytes,
-            collection_for=collection_for,
-            searchable_embedder=searchable_embedder,
-        )
+    def __init__(self, state: CacheState) -> None:
+        self.state = state
 
     @property
     def outside(self) -> Outside:
@@ -52,9 +34,7 @@ class Cache:
     def trial(self, project: str, rule: Rule) -> "Cache":
         """The same cache with one more rule, whose project keeps its pages to itself; nothing of
         it counts in the report."""
-        other = Cache.__new__(Cache)
-        other.state = self.state.trial(project, rule)
-        return other
+        return Cache(self.state.trial(project, rule))
 
     def collection_name(self, project: str | None) -> str:
         """Where the pages of a project are stored."""

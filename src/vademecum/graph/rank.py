@@ -1,4 +1,7 @@
-"""How relevant a document is: the design document's weighted score, then what came of its use."""
+"""How relevant a document is: a weighted score, then what came of its use.
+
+Why so: docs/decisions/0017-graph.md.
+"""
 
 from dataclasses import dataclass
 from datetime import datetime

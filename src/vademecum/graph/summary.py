@@ -3,7 +3,7 @@
 import re
 
 SUMMARY = 500
-"""Characters of a summary, at most: the design document's limit."""
+"""Characters of a summary, at most."""
 
 
 def beginning(text: str) -> str:

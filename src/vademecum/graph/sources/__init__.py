@@ -1,7 +1,6 @@
 """Where knowledge may be from, how far it is trusted, and how soon it is looked at again.
 
-The first ten and their trust are the design document's table. Adapters name the source of what they
-fetch; nothing that a page says about itself counts.
+Adapters name the source of what they fetch; nothing that a page says about itself counts.
 """
 
 from dataclasses import dataclass

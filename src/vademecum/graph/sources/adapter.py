@@ -32,8 +32,7 @@ FRESH: dict[str, timedelta] = {
     "community": timedelta(days=7),
     "library_specific": timedelta(days=7),
 }
-"""By tier, how long what was fetched is taken without asking: the design document's seven days;
-its tutorials are kept for long."""
+"""By tier, how long what was fetched is taken without asking."""
 CODE_BLOCK = re.compile(
     r"^```(?P<language>\w*)[^\n]*\n(?P<code>.*?)\n```", re.DOTALL | re.MULTILINE
 )

@@ -10,7 +10,7 @@ from vademecum.graph.relations import Relation
 from vademecum.graph.sources.adapter import FoundDocument, Subject
 
 RECENT = timedelta(days=2 * 365)
-"""The design document's two years; what is older must be version-agnostic."""
+"""What is older must be version-agnostic."""
 _VERSION = re.compile(
     r"\b(?:v|version|release|python|django|flask|node(?:\.js)?|npm|react|angular|java|pandas|numpy|"
     r"java ?script|typescript|php|ruby|rails|go|rust|ubuntu|windows|macos|os x|ios|android)"

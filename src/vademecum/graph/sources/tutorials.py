@@ -25,7 +25,7 @@ from vademecum.graph.sources.replies import Replies, Reply
 from vademecum.types import Document
 
 ENOUGH = 0.7
-"""The design document's bar for a tutorial's quality."""
+"""The quality that a tutorial must exceed."""
 LISTING = timedelta(days=1)
 """How long a feed is taken without asking: it is what changes."""
 CANDIDATES, MOST = 6, 3

@@ -11,12 +11,11 @@ from vademecum.context.outside import Outside
 from vademecum.context.stale import Stale
 from vademecum.notes.facade import MAX_CONTENT, FoundNote, SavedNote
 from vademecum.store.notes import Note
-from vademecum.surfaces.http.routes.shared import FAILURES, Name, OpenApp, Short, Text
+from vademecum.surfaces.http.routes.shared import FAILURES, Name, OpenApp, Short, Text, Traceback
 
 router = APIRouter(tags=["notes"], responses=FAILURES)
 
 Kind = Literal["pattern", "decision", "convention", "learning", "context"]
-Long = Annotated[Text, Field(max_length=200_000)]
 
 
 class OfProject(BaseModel):
@@ -59,8 +58,7 @@ class Found(BaseModel):
 
 class Task(OfProject):
     task: Annotated[Text, Field(min_length=1, max_length=10_000)]
-    error: Long = ""
-    """A traceback."""
+    error: Traceback = ""
     user: Short = ""
     budget: Annotated[int, Field(ge=100, le=20_000)] = 1500
     fetch: bool = False
@@ -93,7 +91,7 @@ class Outcome(OfProject):
     agent: Name = "http"
     task: Short = ""
     decision: Short = ""
-    error: Long = ""
+    error: Traceback = ""
 
 
 class StaleList(BaseModel):

@@ -29,6 +29,7 @@ def _storable(text: str) -> str:
 Text = Annotated[str, AfterValidator(_storable)]
 """Text that PostgreSQL can keep."""
 Short = Annotated[Text, Field(max_length=1000)]
+Traceback = Annotated[Text, Field(max_length=200_000)]
 
 Name = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(_storable)]
 

@@ -10,7 +10,7 @@ from vademecum.context.errors import subject_of
 from vademecum.errors import BadInput
 from vademecum.graph.fetching import FetchReport, SourceOverview
 from vademecum.graph.sources.adapter import Subject, SubjectKind
-from vademecum.surfaces.http.routes.shared import FAILURES, Name, OpenApp, Short, Text
+from vademecum.surfaces.http.routes.shared import FAILURES, Name, OpenApp, Short, Traceback
 from vademecum.surfaces.http.routes.work import WORK, Tell, streamed
 
 router = APIRouter(tags=["sources"], responses=FAILURES)
@@ -24,8 +24,8 @@ class Fetching(BaseModel):
     kind: SubjectKind
     name: Short = ""
     """Of an API or a package; the words of a topic."""
-    error: Annotated[Text, Field(max_length=200_000)] = ""
-    """A traceback, for the kind `error`."""
+    error: Traceback = ""
+    """For the kind `error`."""
     language: Short = "python"
     package: Short = ""
     version: Short = ""
