@@ -10,6 +10,7 @@ from lxml import etree
 from vademecum.ingest.read.content import word_set
 from vademecum.ingest.read.html_code import code_block, inline_code, is_api_list, signature, text_of
 from vademecum.ingest.read.html_text import BREAK, bold, edges, folded, is_permalink, plain_text
+from vademecum.ingest.read.lists import item, items, marked
 from vademecum.ingest.read.tables import Cell, table_to_markdown
 
 if TYPE_CHECKING:
@@ -95,7 +96,7 @@ class HtmlWriter:
         while len(self.frames) > 1:
             self.pop()
         self.flush()
-        return _joined(self.frames[0].blocks)
+        return "\n\n".join(self.frames[0].blocks)
 
     def start(self, element: "Element", is_root: bool) -> bool:
         """False when the element is done with: dropped, or written whole."""
@@ -198,8 +199,8 @@ class HtmlWriter:
         frame = self.closes(element)
         if frame and frame.blocks:
             nested = self.frames[-1].kind == "list"
-            text = _items(frame.blocks)
-            self.block(_indented(text, "  ", first="  ") if nested else text)
+            text = items(frame.blocks)
+            self.block(marked(text, "  ") if nested else text)
 
     def close_item(self, element: "Element") -> None:
         frame = self.closes(element)
@@ -210,13 +211,13 @@ class HtmlWriter:
         if parent.kind == "list" and parent.element is not None and parent.element.tag == "ol":
             marker = f"{parent.number}. "
             parent.number += 1
-        self.block(_indented(_joined(frame.blocks, tight=True), " " * len(marker), first=marker))
+        self.block(item(frame.blocks, marker))
 
     def close_quote(self, element: "Element") -> None:
         frame = self.closes(element)
         if not frame or not frame.blocks:
             return
-        text = _joined(frame.blocks)
+        text = "\n\n".join(frame.blocks)
         # Indented lists and code come as quotes although nobody is quoted.
         if all(block.startswith(("- ", "1. ", "```", "|")) for block in frame.blocks):
             self.block(text)
@@ -245,7 +246,7 @@ class HtmlWriter:
         if frame:
             frame.blocks.extend(f"- {bold(term)}" for term in frame.terms)
             if frame.blocks:
-                self.block(_items(frame.blocks))
+                self.block(items(frame.blocks))
 
     def open_term(self, element: "Element") -> bool:
         if not (self.api_lists and self.api_lists[-1]):
@@ -300,7 +301,7 @@ class HtmlWriter:
         elif term:
             frame.blocks.insert(0, term)
         if frame.blocks:
-            self.block(_indented(_joined(frame.blocks, tight=True), "  ", first="- "))
+            self.block(item(frame.blocks, "- "))
 
     # Tables
 
@@ -505,27 +506,3 @@ def _classes(element: "Element | None") -> list[str]:
 
 def _span(value: str | None) -> int:
     return min(int(value), 50) if value and value.isdecimal() and len(value) < 6 else 1
-
-
-def _indented(text: str, pad: str, *, first: str) -> str:
-    if "\n" not in text:
-        return first + text
-    return first + re.sub(r"\n(?=[^\n])", "\n" + pad, text)
-
-
-def _items(items: list[str]) -> str:
-    return ("\n\n" if any("\n\n" in item for item in items) else "\n").join(items)
-
-
-_LIST_START = ("- ", "1. ")
-
-
-def _joined(blocks: list[str], *, tight: bool = False) -> str:
-    """Blocks apart by a blank line; in a list item a list hugs the line above it."""
-    if not tight or len(blocks) < 2:
-        return "\n\n".join(blocks)
-    parts = [blocks[0]]
-    for block in blocks[1:]:
-        parts.append("\n" if block.startswith(_LIST_START) else "\n\n")
-        parts.append(block)
-    return "".join(parts)

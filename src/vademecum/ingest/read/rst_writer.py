@@ -9,6 +9,7 @@ from docutils import nodes
 
 from vademecum.ingest.read.content import plain_title
 from vademecum.ingest.read.html_code import fence, inline_code
+from vademecum.ingest.read.lists import item, items
 from vademecum.ingest.read.tables import Cell, table_to_markdown
 
 Blocks = list[str]
@@ -89,22 +90,18 @@ class RstWriter:
         return self.items(node, level, [f"{start + i}. " for i in range(len(node.children))])
 
     def items(self, node: nodes.Element, level: int, markers: list[str]) -> Blocks:
-        items = []
+        listed = []
         for child, marker in zip(node.children, markers, strict=True):
             assert isinstance(child, nodes.Element)
-            items.append(_item(self.blocks(child, level), marker))
-        return [
-            "\n".join(items) if all("\n\n" not in item for item in items) else "\n\n".join(items)
-        ]
+            listed.append(item(self.blocks(child, level), marker))
+        return [items(listed)]
 
     def definitions(self, node: nodes.Element, level: int) -> Blocks:
-        items = []
+        listed = []
         for child in node.findall(nodes.definition_list_item):
             if child.parent is node:
-                items.append(self.definition(child, level))
-        return [
-            "\n".join(items) if all("\n\n" not in item for item in items) else "\n\n".join(items)
-        ]
+                listed.append(self.definition(child, level))
+        return [items(listed)]
 
     def definition(self, node: nodes.Element, level: int) -> str:
         terms: list[str] = []
@@ -117,7 +114,7 @@ class RstWriter:
                 terms.append(_bold(_tidy(words)))
             elif not isinstance(child, nodes.classifier):
                 blocks += self.blocks(child, level)
-        return _item(_with_term(", ".join(terms), blocks), "- ")
+        return item(_with_term(", ".join(terms), blocks), "- ")
 
     def field_list(self, node: nodes.Element, level: int) -> Blocks:
         above = node.parent
@@ -288,14 +285,6 @@ def _tidy(text: str) -> str:
 
 def _bold(text: str) -> str:
     return text if not text or "`" in text or "**" in text else f"**{text}**"
-
-
-def _item(blocks: Blocks, marker: str) -> str:
-    text = ""
-    for block in blocks:
-        tight = not text or block.startswith(("- ", "1. "))
-        text += ("" if not text else "\n" if tight else "\n\n") + block
-    return marker + re.sub(r"\n(?=[^\n])", "\n" + " " * len(marker), text)
 
 
 def _with_term(term: str, blocks: Blocks) -> Blocks:

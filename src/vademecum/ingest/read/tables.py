@@ -4,6 +4,8 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from vademecum.ingest.read.lists import marked
+
 _LIST_ITEM = re.compile(r"^\s*(?:[-*]|\d+\.) ", re.M)
 _FENCE = re.compile(r"^(`{3,})[^\n]*\n(.*?)\n\1$", re.S)
 
@@ -103,7 +105,7 @@ def _column(grid: list[list[Cell]]) -> list[str]:
         if cell.is_header and not blocks:
             blocks.append(f"**{_flat(cell)}**")
         elif cell.blocks:
-            blocks.append(_item(cell.blocks))
+            blocks.append(marked("\n".join(cell.blocks), "- "))
     return [blocks[0], "\n".join(blocks[1:])] if blocks[1:] else blocks
 
 
@@ -122,12 +124,8 @@ def _records(names: list[str] | None, body: list[list[Cell]]) -> list[str]:
             else:
                 first = f"**{name}:** {cell.blocks[0]}" if name else cell.blocks[0]
                 blocks += [first, *cell.blocks[1:]]
-        items.append("- " + re.sub(r"\n(?=[^\n])", "\n  ", "\n\n".join(blocks)))
+        items.append(marked("\n\n".join(blocks), "- "))
     return ["\n\n".join(items)]
-
-
-def _item(blocks: Sequence[str]) -> str:
-    return "- " + re.sub(r"\n(?=[^\n])", "\n  ", "\n".join(blocks))
 
 
 def _line(texts: list[str]) -> str:
