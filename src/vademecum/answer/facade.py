@@ -15,7 +15,8 @@ from vademecum.inference.embedder import Embedder
 from vademecum.inference.language.model import LanguageModel
 from vademecum.inference.words import WordTokenizer
 from vademecum.models import Models
-from vademecum.notes.facade import MAX_TITLE, Notes
+from vademecum.notes.draft import MAX_TITLE
+from vademecum.notes.facade import Notes
 from vademecum.search.facade import SearchResult
 from vademecum.store import documents
 from vademecum.store.collections import Collection

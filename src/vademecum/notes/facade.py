@@ -1,7 +1,6 @@
 """What can be done with the notes about a project: `app.notes`. Every call names the project."""
 
 import hashlib
-import re
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from uuid import UUID
@@ -9,7 +8,7 @@ from uuid import UUID
 from vademecum.access import require
 from vademecum.errors import BadInput, UnknownCollection
 from vademecum.notes import evidence as evidences
-from vademecum.notes.contradiction import contradicts, same
+from vademecum.notes.draft import ANSWER, KINDS, MAX_EVIDENCE, Draft, check_kind, check_project
 from vademecum.store import documents, rests_on
 from vademecum.store import notes as rows
 from vademecum.store.collections import Collection
@@ -18,19 +17,11 @@ from vademecum.store.notes import Note
 from vademecum.store.rests_on import Passage
 from vademecum.types import CollectionId, Hit, Query, Source
 
-KINDS = ("pattern", "decision", "convention", "learning", "context")
-ANSWER = "answer"
-"""The type of answers that are kept: the question is the title. Nobody writes one himself."""
 COLLECTION = "project-notes"
 """In which the notes of all projects are searched, each by its own."""
 PROFILE = "note"
-MAX_TITLE = 200
-MAX_CONTENT = 20_000
-MAX_TAGS = 20
-MAX_EVIDENCE = 20
 TOLD = 5
 """Importance from which on agents are told of a note by themselves."""
-_TAG = re.compile(r"[\w][\w .:/+#-]{0,99}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,17 +88,19 @@ class Notes:
         contradicts; the same again only confirms what is kept. Evidence that names passages of
         documents is watched: when one changes, the note is stale. Raises BadInput.
         """
-        _check_kind(kind, KINDS)
+        check_kind(kind, KINDS)
         return await self._save(
-            project,
-            content,
-            title=title,
-            kind=kind,
-            tags=tags,
-            importance=importance,
-            evidence=evidence,
-            agent=agent,
-            replaces=replaces,
+            Draft(
+                project=project,
+                content=content,
+                title=title,
+                kind=kind,
+                tags=tags,
+                importance=importance,
+                evidence=evidence,
+                agent=agent,
+                replaces=replaces,
+            )
         )
 
     async def keep_answer(
@@ -123,93 +116,101 @@ class Notes:
         """Keep an answer with the passages that it was read from. Raises BadInput."""
         places = [f"{one.collection}/{one.path}#{one.section_id}" for one in passages]
         return await self._save(
-            project,
-            answer,
-            title=question,
-            kind=ANSWER,
-            evidence=list(dict.fromkeys(places))[:MAX_EVIDENCE],
-            agent=agent,
-            replaces=replaces,
-            passages=passages,
+            Draft(
+                project=project,
+                content=answer,
+                title=question,
+                kind=ANSWER,
+                evidence=list(dict.fromkeys(places))[:MAX_EVIDENCE],
+                agent=agent,
+                replaces=replaces,
+                passages=passages,
+            )
         )
 
-    async def _save(
-        self,
-        project: str,
-        content: str,
-        *,
-        title: str,
-        kind: str,
-        tags: Sequence[str] = (),
-        importance: int = 5,
-        evidence: Sequence[str],
-        agent: str,
-        replaces: Sequence[UUID],
-        passages: Sequence[Passage] | None = None,
-    ) -> SavedNote:
-        """`passages` are what it rests on; those that the evidence names if they are not given."""
+    async def _save(self, draft: Draft) -> SavedNote:
         require("write", COLLECTION)
-        content, title = content.strip(), " ".join(title.split()) or _title_of(content)
-        tags = list(dict.fromkeys(tag.strip().lower() for tag in tags if tag.strip()))
-        _check(project, content, title, tags, importance, evidence, agent)
+        draft = draft.checked()
         target = await self._database.retry(lambda: self._collection_for(COLLECTION, PROFILE))
 
         async def write() -> SavedNote:
             async with self._database.transaction() as connection:
-                await rows.lock(connection, project)
-                known = await rows.in_force(connection, project)
-                again = next((n for n in known if _is_same(n, kind, title, content)), None)
-                missing = set(replaces) - {note.id for note in known}
+                await rows.lock(connection, draft.project)
+                known = await rows.in_force(connection, draft.project)
+                missing = set(draft.replaces) - {note.id for note in known}
                 if missing:
                     raise BadInput(
-                        f"there is no note {missing.pop()} that holds in {project!r}",
+                        f"there is no note {missing.pop()} that holds in {draft.project!r}",
                         hint="`vade note list` shows the notes with their ids.",
                     )
-                rested = passages
+                rested = draft.passages
                 if rested is None:
-                    rested = await evidences.passages(connection, evidence)
-                if again is not None and set(replaces) <= {again.id}:
-                    await rows.confirm(
-                        connection,
-                        project,
-                        again.id,
-                        importance=importance,
-                        tags=tags,
-                        evidence=evidence,
-                    )
-                    if passages is not None:  # all that it rests on
-                        await rows.set_evidence(connection, project, again.id, evidence)
-                        await rests_on.rest_no_longer(connection, again.id)
-                    await rests_on.rest(connection, again.id, rested)
-                    kept = (await rows.by_id(connection, project, [again.id]))[again.id]
-                    await self._place(connection, target.id, kept)
-                    return SavedNote(note=kept, confirmed=True, replaced=[], searchable=False)
-                number = await rows.insert(
-                    connection,
-                    project=project,
-                    kind=kind,
-                    title=title,
-                    content=content,
-                    tags=tags,
-                    importance=importance,
-                    evidence=list(evidence),
-                    agent=agent,
-                )
-                await rests_on.rest(connection, number, rested)
-                note = (await rows.by_id(connection, project, [number]))[number]
-                gone = [
-                    Replaced(id=old.id, title=old.title, why=why)
-                    for old in known
-                    if (why := _replaces(note, old, replaces))
-                ]
-                for one in gone:
-                    await rows.replace(connection, project, one.id, by=note.id, why=one.why)
-                await self._unplace(connection, target.id, [one.id for one in gone])
-                await self._place(connection, target.id, note)
-            return SavedNote(note=note, confirmed=False, replaced=gone, searchable=False)
+                    rested = await evidences.passages(connection, draft.evidence)
+                again = next((note for note in known if draft.repeats(note)), None)
+                if again is not None and set(draft.replaces) <= {again.id}:
+                    return await self._kept(connection, target.id, draft, again, rested)
+                return await self._added(connection, target.id, draft, known, rested)
 
         saved = await self._database.retry(write)
         return replace(saved, searchable=await self._embed(target))
+
+    async def _kept(
+        self,
+        connection: Connection,
+        target: CollectionId,
+        draft: Draft,
+        again: Note,
+        rested: Sequence[Passage],
+    ) -> SavedNote:
+        """A note that says the same already, confirmed."""
+        await rows.confirm(
+            connection,
+            draft.project,
+            again.id,
+            importance=draft.importance,
+            tags=draft.tags,
+            evidence=draft.evidence,
+        )
+        if draft.passages is not None:  # all that it rests on
+            await rows.set_evidence(connection, draft.project, again.id, draft.evidence)
+            await rests_on.rest_no_longer(connection, again.id)
+        await rests_on.rest(connection, again.id, rested)
+        kept = await _note(connection, draft.project, again.id)
+        await self._place(connection, target, kept)
+        return SavedNote(note=kept, confirmed=True, replaced=[], searchable=False)
+
+    async def _added(
+        self,
+        connection: Connection,
+        target: CollectionId,
+        draft: Draft,
+        known: Sequence[Note],
+        rested: Sequence[Passage],
+    ) -> SavedNote:
+        """A new note, in place of those that it ends."""
+        number = await rows.insert(
+            connection,
+            project=draft.project,
+            kind=draft.kind,
+            title=draft.title,
+            content=draft.content,
+            tags=draft.tags,
+            importance=draft.importance,
+            evidence=list(draft.evidence),
+            agent=draft.agent,
+        )
+        await rests_on.rest(connection, number, rested)
+        note = await _note(connection, draft.project, number)
+        gone = [
+            Replaced(id=old.id, title=old.title, why=why)
+            for old in known
+            if (why := draft.ends(old))
+        ]
+        for one in gone:
+            await rows.replace(connection, draft.project, one.id, by=note.id, why=one.why)
+        await self._unplace(connection, target, [one.id for one in gone])
+        await self._place(connection, target, note)
+        return SavedNote(note=note, confirmed=False, replaced=gone, searchable=False)
 
     async def list_notes(
         self,
@@ -222,11 +223,11 @@ class Notes:
     ) -> list[Note]:
         """Notes that hold, the most important and newest first."""
         require("read", COLLECTION)
-        _check_kind(kind)
+        check_kind(kind)
         async with self._database.connection() as connection:
             return await rows.in_force(
                 connection,
-                _project(project),
+                check_project(project),
                 kind=kind,
                 tags=[tag.lower() for tag in tags],
                 importance=importance,
@@ -245,10 +246,10 @@ class Notes:
     ) -> list[FoundNote]:
         """Notes that answer a query, best first, by words and meaning. Raises BadInput."""
         require("read", COLLECTION)
-        _check_kind(kind)
+        check_kind(kind)
         if not 1 <= limit <= 100:
             raise BadInput(f"k must be from 1 to 100, not {limit}")
-        filters = [f"project={_digest(_project(project))}", f"importance>={importance}"]
+        filters = [f"project={_digest(check_project(project))}", f"importance>={importance}"]
         if kind:
             filters.append(f"kind={kind}")
         wanted = Query(
@@ -283,9 +284,7 @@ class Notes:
         """A note, and those that it replaced. Raises BadInput."""
         require("read", COLLECTION)
         async with self._database.connection() as connection:
-            found = (await rows.by_id(connection, _project(project), [note])).get(note)
-            if found is None:
-                raise _unknown(project, note)
+            found = await _note(connection, check_project(project), note)
             return found, await rows.replaced_by(connection, project, note)
 
     async def restore(self, project: str, note: UUID) -> Note:
@@ -293,9 +292,7 @@ class Notes:
         require("write", COLLECTION)
         target = await self._collection_for(COLLECTION, PROFILE)
         async with self._database.transaction() as connection:
-            found = (await rows.by_id(connection, _project(project), [note])).get(note)
-            if found is None:
-                raise _unknown(project, note)
+            found = await _note(connection, check_project(project), note)
             await rows.restore(connection, project, note)
             await self._place(connection, target.id, found)
         await self._embed(target)
@@ -307,10 +304,8 @@ class Notes:
         """
         require("write", COLLECTION)
         async with self._database.transaction() as connection:
-            await rows.lock(connection, _project(project))
-            found = (await rows.by_id(connection, project, [note])).get(note)
-            if found is None:
-                raise _unknown(project, note)
+            await rows.lock(connection, check_project(project))
+            found = await _note(connection, project, note)
             rested = await rests_on.references_of(connection, note)
             named = evidences.references(found.evidence)
             now = await rests_on.passages_at(connection, rested)
@@ -324,16 +319,14 @@ class Notes:
             await rows.set_evidence(connection, project, note, left)
             await rests_on.rest_no_longer(connection, note)
             await rests_on.rest(connection, note, now)
-            return (await rows.by_id(connection, project, [note]))[note]
+            return await _note(connection, project, note)
 
     async def remove(self, project: str, note: UUID) -> None:
         """Delete the text of a note for good. Raises BadInput."""
         require("write", COLLECTION)
         target = await self._collection_for(COLLECTION, PROFILE)
         async with self._database.transaction() as connection:
-            found = (await rows.by_id(connection, _project(project), [note])).get(note)
-            if found is None:
-                raise _unknown(project, note)
+            await _note(connection, check_project(project), note)
             await rests_on.rest_no_longer(connection, note)
             await rows.remove(connection, project, note)
             await self._unplace(connection, target.id, [note])
@@ -367,70 +360,15 @@ class Notes:
         await documents.delete(connection, await rows.documents_at(connection, target, urls))
 
 
-def _is_same(known: Note, kind: str, title: str, content: str) -> bool:
-    """Whether a note says the same; the same answer to another question is another one."""
-    return (
-        known.kind == kind
-        and same(content, known.content)
-        and (kind != ANSWER or known.title == title)
-    )
-
-
-def _replaces(new: Note, old: Note, named: Sequence[UUID]) -> str | None:
-    """Why a note holds no longer when another is saved."""
-    if old.id in named:
-        return "the new note names it"
-    if old.kind != new.kind:
-        return None
-    if old.title.lower() == new.title.lower():
-        return f"a newer note has its title, {old.title!r}"
-    # Answers quote: two of them that differ in a value may well be about two things.
-    return None if new.kind == ANSWER else contradicts(new.content, old.content)
-
-
-def _check(
-    project: str,
-    content: str,
-    title: str,
-    tags: Sequence[str],
-    importance: int,
-    evidence: Sequence[str],
-    agent: str,
-) -> None:
-    _project(project)
-    if not content:
-        raise BadInput("the note is empty")
-    if len(content) > MAX_CONTENT or len(title) > MAX_TITLE:
+async def _note(connection: Connection, project: str, note: UUID) -> Note:
+    """A note as it is stored. Raises BadInput."""
+    found = (await rows.by_id(connection, project, [note])).get(note)
+    if found is None:
         raise BadInput(
-            f"a note has at most {MAX_CONTENT} characters, its title {MAX_TITLE}",
-            hint="Keep one thing in a note; longer texts are documents.",
+            f"there is no note {note} in {project!r}",
+            hint="`vade note list` shows the notes with their ids.",
         )
-    if not 1 <= importance <= 10:
-        raise BadInput(f"the importance must be from 1 to 10, not {importance}")
-    if len(tags) > MAX_TAGS or not all(map(_TAG.fullmatch, tags)):
-        raise BadInput(f"a note has at most {MAX_TAGS} tags, each a few words without commas")
-    if len(evidence) > MAX_EVIDENCE or any(len(one) > 1000 for one in evidence):
-        raise BadInput(f"a note has at most {MAX_EVIDENCE} pieces of evidence, of 1000 characters")
-    if any("\0" in text for text in (content, title, agent, *evidence)) or len(agent) > 200:
-        raise BadInput("a note holds no zero bytes, and its agent has at most 200 characters")
-
-
-def _check_kind(kind: str | None, known: Sequence[str] = (*KINDS, ANSWER)) -> None:
-    if kind is not None and kind not in known:
-        raise BadInput(f"there is no type {kind!r} of note", hint=f"Types: {', '.join(known)}.")
-
-
-def _project(project: str) -> str:
-    if not project.strip() or len(project) > 200 or "\0" in project:
-        raise BadInput("no project was named", hint="Name it with -p NAME.")
-    return project
-
-
-def _unknown(project: str, note: UUID) -> BadInput:
-    return BadInput(
-        f"there is no note {note} in {project!r}",
-        hint="`vade note list` shows the notes with their ids.",
-    )
+    return found
 
 
 def _digest(project: str) -> str:
@@ -439,9 +377,3 @@ def _digest(project: str) -> str:
 
 def _said(hit: Hit, retriever: str) -> float | None:
     return next((c.score for c in hit.contributions if c.retriever == retriever), None)
-
-
-def _title_of(content: str) -> str:
-    """The first sentence, at most 80 characters."""
-    first = re.split(r"(?<=[.!?])\s|\n", content.strip(), maxsplit=1)[0].rstrip(".")
-    return first if len(first) <= 80 else f"{first[:79].rstrip()}…"

@@ -9,7 +9,8 @@ from pydantic import BaseModel, Field
 from vademecum.context.decide import Decision
 from vademecum.context.outside import Outside
 from vademecum.context.stale import Stale
-from vademecum.notes.facade import MAX_CONTENT, FoundNote, SavedNote
+from vademecum.notes.draft import MAX_CONTENT
+from vademecum.notes.facade import FoundNote, SavedNote
 from vademecum.store.notes import Note
 from vademecum.surfaces.http.routes.shared import FAILURES, Name, OpenApp, Short, Text, Traceback
 
