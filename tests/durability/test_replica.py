@@ -10,6 +10,7 @@ import pytest
 from replicated import Server, replicated
 from vademecum.app import App
 from vademecum.errors import DatabaseUnavailable
+from vademecum.search.facade import ALONE
 from vademecum.settings import Settings
 from vademecum.store.replica import ReplicaState
 from vademecum.types import Query
@@ -79,8 +80,11 @@ async def test_searches_go_on_without_the_primary(app: App, primary: Server) -> 
     alone = await app.search(Query(text="who lights the lamp", collection="docs"))
     assert alone.results == by_both.results != []
     assert alone.mode == "hybrid"
+    assert alone.notices == []
     assert (await app.reads.look()).reason == "the primary does not answer"
-    assert await paths(app, "keeper at dusk") == ["lamp.md"]
+    later = await app.search(Query(text="keeper at dusk", collection="docs"))
+    assert [hit.path for hit in later.results] == ["lamp.md"]
+    assert later.notices == [ALONE]
 
 
 async def test_one_that_falls_behind_is_left_until_it_keeps_up(

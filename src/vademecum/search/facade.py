@@ -23,6 +23,8 @@ from vademecum.store.replica import Reads
 from vademecum.types import Hit, Query
 from vademecum.vectors.fallback import Fallback
 
+ALONE = "the database does not answer: found in its replica, which may lack what is newest"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchResult:
@@ -60,7 +62,10 @@ class Searcher:
 
     async def _search_in(self, database: Database, query: Query) -> SearchResult:
         # The connections at hand may be dead: a database of the cloud sleeps when idle.
-        return await database.retry(lambda: self._search(database, query), tries=2)
+        found = await database.retry(lambda: self._search(database, query), tries=2)
+        if self._reads.alone and database is not self._reads.primary:
+            found.notices.append(ALONE)
+        return found
 
     async def _search(self, database: Database, query: Query) -> SearchResult:
         started = time.perf_counter()

@@ -60,6 +60,9 @@ class Reads:
         self._replica: Database | None = None
         self._reading: bool | None = None
         """None before the first look."""
+        self.alone = False
+        """Whether the primary did not answer at the last look: how old the replica's state is
+        cannot be told then."""
         self._seen = ("", -math.inf)
         """What was written at the last look, as a place in the log, and when that was."""
         self._looked = -math.inf
@@ -95,8 +98,8 @@ class Reads:
         try:
             behind = await self._behind()
         except _PrimaryAway:  # what the replica has is all that can be had
-            reading = bool(self._reading)
-            return self._settle(reading=reading, reason="the primary does not answer")
+            reading, reason = bool(self._reading), "the primary does not answer"
+            return self._settle(reading=reading, reason=reason, alone=True)
         except (VadeError, psycopg.Error) as error:
             return self._settle(reading=False, reason=str(error))
         reason = f"{behind} bytes behind what is to be there" if behind else "it keeps up"
@@ -127,7 +130,8 @@ class Reads:
         if self._replica is not None:
             await self._replica.close()
 
-    def _settle(self, *, reading: bool, reason: str) -> ReplicaState:
+    def _settle(self, *, reading: bool, reason: str, alone: bool = False) -> ReplicaState:
+        self.alone = alone
         state = ReplicaState(
             replica=redacted(self._replica_url or ""), reading=reading, reason=reason
         )
