@@ -5,6 +5,7 @@ a question, by the same commands that you would type.
 """
 
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -26,7 +27,7 @@ def main() -> None:
     vade("search", "catch several exceptions in one clause", "-c", "python", "-k", "3")
     vade("search", "__getattr__", "-c", "python", "-k", "2", "--explain")
     vade("answer", "What happens when an exception is raised in a finally clause?", "-c", "python")
-    vade("answer", "Which database does it run on, and do I need a server?", "-c", "vademecum")
+    vade("answer", "Which PostgreSQL versions does it work with?", "-c", "vademecum")
     vade("answer", "How do I book a flight to Lisbon?", "-c", "python")
     print(f"\nThe demo took {time.perf_counter() - started:.1f} s.", flush=True)
     print(f"Its data is in {HOME}; try your own:\n")
@@ -39,6 +40,8 @@ def write_reference(folder: Path) -> None:
     """Python's language reference as the standard library carries it, a file for each topic."""
     folder.mkdir(parents=True, exist_ok=True)
     for name, text in topics.topics.items():
+        # Footnotes as reStructuredText has them: these texts were written to be printed.
+        text = re.sub(r"^(\[\d+\] )", r".. \1", text, flags=re.MULTILINE)
         (folder / f"{name}.rst").write_text(text, encoding="utf-8")
 
 

@@ -377,7 +377,8 @@ class App:
             return await collections.find(connection, name)
 
     async def collection_name(self, name: str | None) -> str:
-        """The name given, else the setting's, else that of the only collection there is.
+        """The name given, else the setting's, else that of the only collection there is, beside
+        those that are kept for notes, pages of the web and knowledge from outside.
 
         Raises CollectionRequired where that is not clear.
         """
@@ -385,9 +386,10 @@ class App:
             return str(name or self.settings.collection)
         async with self.database.connection() as connection:
             known = await collections.names(connection)
-        if len(known) != 1:
+        indexed = [one for one in known if not _is_kept(one)] if len(known) > 1 else known
+        if len(indexed) != 1:
             raise CollectionRequired(known)
-        return known[0]
+        return indexed[0]
 
     async def list_collections(self, name: str | None = None) -> list[CollectionOverview]:
         """What the collections hold, or one of them. Raises UnknownCollection."""
@@ -493,3 +495,12 @@ def _declared(profile: str | None) -> tuple[str, str | None]:
     if profile is not None and profile.endswith(".toml"):
         return read_profile(Path(profile))
     return load_profile(profile or DEFAULT).name, None
+
+
+def _is_kept(collection: str) -> bool:
+    """Whether it is one that Vademecum makes by itself, as agents and commands go along."""
+    from vademecum.cache.pages import is_of_pages
+    from vademecum.graph.writing import EXTERNAL
+    from vademecum.notes.facade import COLLECTION
+
+    return collection in (EXTERNAL, COLLECTION) or is_of_pages(collection)

@@ -90,6 +90,7 @@ class CollectionRequired(BadInput):
             else "Nothing is indexed yet: run `vade bulk-index DIR` first."
         )
         super().__init__("no collection was named", hint=hint)
+        self.known = known
 
 
 class UnknownProfile(BadInput):

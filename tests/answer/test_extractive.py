@@ -103,6 +103,13 @@ async def test_unrelated_sentences_do_not_fill_an_answer_up(local: LocalEmbedder
     assert [quotation.text for quotation in quoted] == ["Roses want sun and a lot of water."]
 
 
+async def test_the_question_itself_is_no_answer(local: LocalEmbedder) -> None:
+    asked = "What is a lease of a worker?"
+    manual = hit(f'Ask it:\n\n    vade answer "{asked}"\n', section="manual")
+    found = await answer(question(asked), [manual], local)
+    assert not found.found
+
+
 async def test_words_alone_answer_where_there_is_no_embedder() -> None:
     found = await answer(question("What is a lease of a worker?"), [LEASES, QUEUE], None)
     assert found.found

@@ -158,6 +158,18 @@ def test_a_bad_line_writes_no_run(indexed: Vade, gold: Path, tmp_path: Path) -> 
     assert run.read_text() == "old"
 
 
+async def test_questions_that_nothing_can_answer_are_named(app: App, write: Write) -> None:
+    await app.ingest.bulk_index(write(DOCUMENTS), collection="docs")
+    questions = [
+        Question(id=path, query="keys", expect=(Expectation(path_contains=path),))
+        for path in ("keys", "kyes")
+    ]
+
+    evaluation = await app.evaluation.evaluate(questions, collection="docs", mode="lexical")
+
+    assert evaluation.notices == ["1 of 2 questions expect documents that are not there: kyes"]
+
+
 async def test_without_embeddings_only_lexical_search_is_measured(app: App, write: Write) -> None:
     app.settings = replace(app.settings, embedder="none")
     await app.ingest.bulk_index(write(DOCUMENTS), collection="words")

@@ -113,12 +113,36 @@ def test_search_options(indexed: Vade) -> None:
 
 def test_the_only_collection_need_not_be_named(indexed: Vade, write: Write) -> None:
     assert indexed("search", "oil", "--json").returncode == 0
+    indexed("note", "save", "Oil is bought in May")
+    assert parsed(indexed("search", "oil", "--json").stdout)["results"][0]["collection"] == "light"
     indexed("bulk-index", write({"other.md": "# Other\n\nSomething else."}), "-c", "other")
     ambiguous = indexed("search", "oil", "--json")
     assert ambiguous.returncode == 2
     assert parsed(ambiguous.stdout)["error"] == "CollectionRequired"
-    assert "light, other" in ambiguous.stderr
+    assert "light, other, project-notes" in ambiguous.stderr
     assert indexed("search", "oil", VADE_COLLECTION="light").returncode == 0
+
+
+def test_a_folder_without_documents_makes_no_collection(indexed: Vade, tmp_path: Path) -> None:
+    (tmp_path / "wrong").mkdir()
+    (tmp_path / "wrong" / "main.c").write_text("int main;")
+    refused = indexed("bulk-index", tmp_path / "wrong")
+    assert refused.returncode == 2
+    assert "holds no documents" in refused.stderr
+    assert ".md" in refused.stderr
+    assert [one["name"] for one in parsed(indexed("list", "--json").stdout)["collections"]] == [
+        "light"
+    ]
+
+
+def test_a_slip_is_told_before_anything_is_asked(indexed: Vade) -> None:
+    assert "Did you mean 'search'?" in indexed("serach", "oil").stderr
+    gone = indexed("delete", "-c", "lihgt")
+    assert (gone.returncode, "Delete" in gone.stdout) == (2, False)
+    kept = indexed("delete", "-c", "light")
+    assert "light with 2 documents" in kept.stdout
+    missing = indexed("read", "light/lamp.md#nope")
+    assert (missing.returncode, "lamp.md has no section nope" in missing.stderr) == (2, True)
 
 
 def test_answer_shape(indexed: Vade) -> None:

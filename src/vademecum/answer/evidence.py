@@ -26,6 +26,10 @@ end as a sentence does, or is long."""
 HEADING_SHARE = 0.5
 """What a question's term counts that stands in the headings, not in the sentence itself."""
 
+FEW_MORE = 2
+"""Words beside the question itself with which a stretch is no answer to it."""
+
+_WORD = re.compile(r"\w+")
 _CITATION_LIKE = re.compile(r"\[\s*source\s*:", re.IGNORECASE)
 _DANGLING = re.compile(
     r"[*_`\"]*(?:this|that|these|those|it|its|they|their|he|she|such|here|both|the (?:above|former"
@@ -122,6 +126,8 @@ def _candidates(hit: Hit, rank: int, question: Question) -> list[Candidate]:
         # Quoted, what looks like a citation would pass for one of ours.
         if len(stretch) > MAX_BLOCK or _CITATION_LIKE.search(stretch):
             continue
+        if _repeats(question.text, stretch):
+            continue
         held = frozenset(terms(stretch))
         coverage = question.coverage(held) + HEADING_SHARE * question.coverage(headings - held)
         score = (
@@ -135,6 +141,13 @@ def _candidates(hit: Hit, rank: int, question: Question) -> list[Candidate]:
         )
         found.append(Candidate(hit, rank, unit, held, score, 0.0, None))
     return found
+
+
+def _repeats(question: str, stretch: str) -> bool:
+    """Whether it is the question and hardly more, as an example in a manual may be."""
+    asked, said = (" ".join(_WORD.findall(text.lower())) for text in (question, stretch))
+    words = len(asked.split())
+    return words > FEW_MORE and asked in said and len(said.split()) <= words + FEW_MORE
 
 
 def _intent(question: str, unit: Unit, text: str) -> float:

@@ -14,10 +14,13 @@ from vademecum.inference.embedder import Embedder
 from vademecum.models import Models
 from vademecum.search import pipeline as searching
 from vademecum.search.facade import SearchResult
-from vademecum.store import chunks, searches
+from vademecum.store import chunks, documents, searches
 from vademecum.store.collections import Collection
 from vademecum.store.db import Database
 from vademecum.types import Hit, Query
+
+NAMED = 10
+"""Questions that a notice names."""
 
 
 class EvaluationCalls:
@@ -72,6 +75,8 @@ class EvaluationCalls:
             notices = [] if mode else [f"{error}: only lexical search was measured"]
             mode = "lexical"
 
+        async with self._database.connection() as connection:
+            notices += _out_of_reach(questions, await documents.paths(connection, target.id))
         said: Counter[str] = Counter()
 
         async def search(query: Query) -> list[Hit]:
@@ -130,3 +135,19 @@ class EvaluationCalls:
         target = await self._collection(collection)
         async with self._database.connection() as connection:
             return await searches.forget(connection, target.id)
+
+
+def _out_of_reach(questions: Sequence[Question], paths: Sequence[str]) -> list[str]:
+    """Questions that no search can answer: their documents are not in the collection."""
+    every = "\n".join(paths)
+    lost = [
+        question.id
+        for question in questions
+        if not any((one.path_contains or "") in every for one in question.expect)
+    ]
+    if not lost:
+        return []
+    named = ", ".join(lost[:NAMED]) + (", …" if len(lost) > NAMED else "")
+    return [
+        f"{len(lost)} of {len(questions)} questions expect documents that are not there: {named}"
+    ]

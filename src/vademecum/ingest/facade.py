@@ -4,6 +4,7 @@ folder --store_folder--> rows + jobs ┐
 stored --queue_stored--> jobs -------┴--drain--> searchable --> IngestReport
 """
 
+import asyncio
 import os
 import time
 from collections.abc import Awaitable, Callable
@@ -16,6 +17,8 @@ from vademecum.ingest import knowledge_base, pipeline
 from vademecum.ingest.knowledge_base import KnowledgeBases
 from vademecum.ingest.overlap import NONE_COMING, Coming, overlapped
 from vademecum.ingest.pipeline import Failure, FolderReport
+from vademecum.ingest.read.files import scan
+from vademecum.ingest.read.formats import FORMATS
 from vademecum.ingest.report import QUIET, IngestReport, Listener, Progress, StoreReport
 from vademecum.ingest.runs import Held, Runs
 from vademecum.profiles.profile import load_profile
@@ -95,6 +98,7 @@ class IngestCalls:
         require_all("admin")  # it reads what is on this machine
         _check_folder(folder)
         name = collection or folder.resolve().name
+        await self._expect_documents(name, folder)
         target = await self._to_write(name, profile, embedder)
         mode = mode or ("full" if force else "incremental")
         held = await self._runs.begin(target.id, pipeline.printable(folder.resolve()), mode)
@@ -144,6 +148,21 @@ class IngestCalls:
             except (BadInput, UnreadableSource) as error:
                 done.append(Failure(path=folder.name, error=str(error)))
         return done
+
+    async def _expect_documents(self, name: str, folder: Path) -> None:
+        """The wrong folder makes no collection; one that exists may have lost its last file.
+
+        Raises BadInput, UnreadableSource.
+        """
+        try:
+            await self._collection(name)
+        except UnknownCollection:
+            found = scan(folder, max_bytes=self._settings.max_file_bytes)
+            if not await asyncio.to_thread(any, found):
+                raise BadInput(
+                    f"{folder} holds no documents",
+                    hint=f"Files {', '.join(FORMATS)} are read, but what .gitignore leaves out.",
+                ) from None
 
     async def _present_profile(self, name: str) -> str:
         """That of an existing knowledge base, else the one for knowledge bases."""

@@ -62,11 +62,15 @@ class Shelf:
         async with self._database.connection() as connection:
             target = await collections.find(connection, collection)
             text = await documents.text_of(connection, target.id, path, section=section)
+            if text is None and section and await documents.text_of(connection, target.id, path):
+                raise BadInput(
+                    f"{collection}/{path} has no section {section}",
+                    hint="Hits name sections; without #… all of the document is read.",
+                )
         if text is None:
-            place = f"{path}#{section}" if section else path
             raise BadInput(
-                f"{collection} holds no document {place}",
-                hint="Search for it: hits name their paths.",
+                f"{collection} holds no document {path}",
+                hint="`vade documents list` and hits name the paths.",
             )
         await self._used(collection, target.id, path, section)
         return text

@@ -276,6 +276,12 @@ async def text_of(
     return "\n\n".join(text for (text,) in await cursor.fetchall()) or None
 
 
+async def paths(connection: Connection, collection: CollectionId) -> list[str]:
+    """Of all documents of the collection, in no order."""
+    cursor = await connection.execute(SQL["document_paths"], {"collection": collection})
+    return [path for (path,) in await cursor.fetchall()]
+
+
 async def holding(connection: Connection, collection: CollectionId, words: str) -> list[DocumentId]:
     """The documents of the collection that hold all of these words, in any form, in no order."""
     cursor = await connection.execute(

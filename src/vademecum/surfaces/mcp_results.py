@@ -8,7 +8,7 @@ from typing import ParamSpec
 from mcp_types import CallToolResult, TextContent
 
 from vademecum.app import App
-from vademecum.errors import VadeError
+from vademecum.errors import CollectionRequired, VadeError
 
 MAX_CHARACTERS = 40_000
 """Of a result: some 10 000 tokens, below what clients hand to the model in one piece."""
@@ -30,6 +30,11 @@ def told(
     async def wrapped(*args: Arguments.args, **kwargs: Arguments.kwargs) -> CallToolResult:
         try:
             return await tool(*args, **kwargs)
+        except CollectionRequired as error:
+            known = ", ".join(error.known)
+            return problem(
+                f"Say which `repository` is meant: {known}." if known else "Nothing is indexed yet."
+            )
         except VadeError as error:
             return problem(f"{error}. {error.hint or ''}".strip())
 

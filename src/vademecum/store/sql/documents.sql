@@ -101,6 +101,9 @@ SELECT id FROM crawled_documents d
    AND NOT EXISTS (SELECT FROM processing_queue q
                     WHERE q.document_id = d.id AND q.status = 'processing' AND q.run_id = %(run)s);
 
+-- name: document_paths
+SELECT path FROM crawled_documents WHERE collection_id = %(collection)s;
+
 -- name: document_path
 SELECT path FROM crawled_documents WHERE id = %(document)s;
 

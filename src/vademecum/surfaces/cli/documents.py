@@ -7,7 +7,7 @@ from uuid import UUID
 import click
 
 from vademecum.settings import Settings
-from vademecum.surfaces.cli.run import note, options, print_json, run
+from vademecum.surfaces.cli.run import counted, note, options, print_json, run
 
 if TYPE_CHECKING:
     from vademecum.app import App
@@ -58,7 +58,9 @@ def list_documents(
         print_json(found)
         return
     for one in found.documents:
-        click.echo(f"{one.path}  {one.title}  {one.chunks} chunks  {one.parent_id or '-'}")
+        click.echo(
+            f"{one.path}  {one.title}  {counted(one.chunks, 'chunk')}  {one.parent_id or '-'}"
+        )
     if found.next is not None:
         note(f"There are more: --after {found.next}")
 

@@ -6,7 +6,7 @@ import click
 
 from vademecum.settings import Settings
 from vademecum.surfaces.cli.project import here
-from vademecum.surfaces.cli.run import note, options, print_json, run
+from vademecum.surfaces.cli.run import counted, note, options, print_json, run
 
 if TYPE_CHECKING:
     from vademecum.answer.facade import AnswerResult
@@ -124,7 +124,7 @@ def search_command(
         return
     for number, hit in enumerate(result.results, start=1):
         _print_hit(number, hit, explain=explain)
-    found = f"{len(result.results)} hits" if result.results else "Nothing was found"
+    found = counted(len(result.results), "hit") if result.results else "Nothing was found"
     by = f", reranked by {result.reranked_by}" if result.reranked_by else ""
     click.echo(f"{found} in {result.took_ms:.1f} ms ({result.mode}{by})")
 

@@ -301,8 +301,9 @@ def analyse(settings: Settings, as_json: bool) -> None:
         ("Sources", found.sources),
         ("Gaps", found.gaps),
     ):
-        click.echo(f"{title}:")
-        _table(rows)
+        click.echo(f"{title}:" if rows else f"{title}: none")
+        if rows:
+            _table(rows)
 
 
 def _looked(as_json: bool) -> Any:

@@ -191,7 +191,8 @@ def _queued(found: "Run", as_json: bool) -> None:
 def _line(one: "Run") -> str:
     error = f": {one.error}" if one.error else ""
     return (
-        f"{one.id}  {one.collection}  {one.mode}  {one.state}{error}  "
+        f"{one.id}  {one.created_at:%Y-%m-%d %H:%M}  {one.collection}  {one.mode}  "
+        f"{one.state}{error}  "
         f"{one.files_processed} of {one.files_total} files processed, {one.files_skipped} skipped, "
         f"{one.files_failed} failed, {one.files_deleted} deleted; "
         f"{one.chunks_created} chunks created, {one.chunks_deleted} deleted"

@@ -103,7 +103,12 @@ Example:
 def delete_command(settings: Settings, as_json: bool, collection: str, yes: bool) -> None:
     """Delete a collection: its documents, chunks and vectors. The files stay where they are."""
     if not yes:
-        click.confirm(f"Delete the collection {collection} from the database?", abort=True)
+        (found,) = run(settings, lambda app: app.list_collections(collection))
+        click.confirm(
+            f"Delete the collection {collection} with {counted(found.documents, 'document')}"
+            " from the database?",
+            abort=True,
+        )
     run(settings, lambda app: app.delete_collection(collection))
     if as_json:
         print_json({"deleted": collection})
