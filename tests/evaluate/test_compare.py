@@ -105,7 +105,9 @@ def test_before_and_after_a_change(indexed: Vade, gold: Path, tmp_path: Path, wr
 
     table = indexed("eval", "compare", before, "docs:lexical")
     document = json.loads(indexed("eval", "compare", before, ":lexical", "--json").stdout)
+    same = indexed("eval", "compare", before, before)
 
+    assert "A and B are the same on every question" in same.stdout
     assert table.returncode == 0, table.stderr
     assert "B is better on 0, worse on 1 and equal on 2." in table.stdout
     assert "  1 -> -  how long do carrots boil" in table.stdout

@@ -310,6 +310,8 @@ def test_killed_it_is_not_left_running(
     (run,) = runs()
     assert (run["state"], run["error"]) == ("failed", "the process that worked on it died")
 
+    shown = vade("runs", "show", str(run["id"])).stdout
+    assert f"`vade runs resume {run['id']}` goes on from there" in shown
     resumed = vade("runs", "resume", str(run["id"]), "--json")
 
     assert resumed.returncode == 0, resumed.stderr

@@ -76,6 +76,23 @@ class IngestCalls:
 
     # --- folders ----------------------------------------------------------------------------
 
+    async def expect_documents(self, folder: Path, collection: str | None = None) -> None:
+        """Refuse a folder without documents where it would make a collection: it is the wrong one.
+
+        Raises BadInput, UnreadableSource.
+        """
+        require_all("admin")
+        _check_folder(folder)
+        try:
+            await self._collection(collection or folder.resolve().name)
+        except UnknownCollection:
+            found = scan(folder, max_bytes=self._settings.max_file_bytes)
+            if not await asyncio.to_thread(any, found):
+                raise BadInput(
+                    f"{folder} holds no documents",
+                    hint=f"Files {', '.join(FORMATS)} are read, but what .gitignore leaves out.",
+                ) from None
+
     async def bulk_index(
         self,
         folder: Path,
@@ -98,7 +115,6 @@ class IngestCalls:
         require_all("admin")  # it reads what is on this machine
         _check_folder(folder)
         name = collection or folder.resolve().name
-        await self._expect_documents(name, folder)
         target = await self._to_write(name, profile, embedder)
         mode = mode or ("full" if force else "incremental")
         held = await self._runs.begin(target.id, pipeline.printable(folder.resolve()), mode)
@@ -148,21 +164,6 @@ class IngestCalls:
             except (BadInput, UnreadableSource) as error:
                 done.append(Failure(path=folder.name, error=str(error)))
         return done
-
-    async def _expect_documents(self, name: str, folder: Path) -> None:
-        """The wrong folder makes no collection; one that exists may have lost its last file.
-
-        Raises BadInput, UnreadableSource.
-        """
-        try:
-            await self._collection(name)
-        except UnknownCollection:
-            found = scan(folder, max_bytes=self._settings.max_file_bytes)
-            if not await asyncio.to_thread(any, found):
-                raise BadInput(
-                    f"{folder} holds no documents",
-                    hint=f"Files {', '.join(FORMATS)} are read, but what .gitignore leaves out.",
-                ) from None
 
     async def _present_profile(self, name: str) -> str:
         """That of an existing knowledge base, else the one for knowledge bases."""

@@ -240,6 +240,8 @@ def _print_moved(title: str, moved: "Sequence[Moved]") -> None:
 
 def _verdict(found: "Comparison") -> str:
     one = found.differences["ndcg"]
+    if not found.moved:
+        return "A and B are the same on every question by nDCG@10."
     width = (one.high - one.low) / 2
     if one.low > 0 or one.high < 0:
         return f"B is {'better' if one.mean > 0 else 'worse'} by nDCG@10: {cell(one, sign='+')}"

@@ -119,6 +119,7 @@ def bulk_index_command(
         return
 
     async def work(app: "App") -> "IngestReport":
+        await app.ingest.expect_documents(folder, collection or settings.collection)
         async with app.embedders.on_ray(ray_address) if engine == "ray" else nullcontext():
             return await app.ingest.bulk_index(
                 folder,

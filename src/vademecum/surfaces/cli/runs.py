@@ -80,6 +80,8 @@ def show(settings: Settings, as_json: bool, number: int, follow: bool) -> None:
         click.echo(f"  {one.files_pending} files are stored and not yet searchable")
     for failure in found.failures:
         click.echo(f"  {failure.path}: {failure.error}")
+    if one.state in ("failed", "cancelled"):
+        click.echo(f"  `vade runs resume {one.id}` goes on from there")
 
 
 @runs_command.command("start")
