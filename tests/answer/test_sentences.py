@@ -57,6 +57,20 @@ def test_a_block_without_introduction_stands_alone() -> None:
     assert quotable("## Run\n\n```\nmake test\n```") == [("code", "```\nmake test\n```")]
 
 
+def test_indented_code_is_quoted_behind_what_announces_it() -> None:
+    text = (
+        "On a Mac this is the easiest way:\n\n    brew install it\n\n"
+        "You can also use `pip`:\n\n    python -m venv x\n\n    pip install it\n\n"
+        "It wants Python 3.7 or higher.\n\n    an indented note that nothing announces\n"
+    )
+    assert quotable(text) == [
+        ("code", "On a Mac this is the easiest way:\n\n    brew install it"),
+        ("code", "You can also use `pip`:\n\n    python -m venv x\n\n    pip install it"),
+        ("sentence", "It wants Python 3.7 or higher."),
+        ("sentence", "an indented note that nothing announces"),
+    ]
+
+
 def test_code_that_the_passage_cuts_off_is_not_quoted() -> None:
     assert quotable("Run this now please:\n\n```python\nfor x in y:\n    print(") == []
     tail = "    print(x)\n    y += 1\n```\n\nNow the loop has come to its end."

@@ -123,6 +123,13 @@ def test_the_only_collection_need_not_be_named(indexed: Vade, write: Write) -> N
     assert indexed("search", "oil", VADE_COLLECTION="light").returncode == 0
 
 
+def test_a_key_for_a_collection_that_is_not_there_says_so(indexed: Vade) -> None:
+    made = indexed("keys", "create", "--name", "reader", "-c", "light", "-c", "lihgt")
+    assert made.stdout.startswith("vade_")
+    assert "no collection lihgt yet" in made.stderr
+    assert "no collection light yet" not in made.stderr
+
+
 def test_a_folder_without_documents_makes_no_collection(indexed: Vade, tmp_path: Path) -> None:
     (tmp_path / "wrong").mkdir()
     (tmp_path / "wrong" / "main.c").write_text("int main;")

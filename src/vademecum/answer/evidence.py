@@ -26,7 +26,7 @@ end as a sentence does, or is long."""
 HEADING_SHARE = 0.5
 """What a question's term counts that stands in the headings, not in the sentence itself."""
 
-FEW_MORE = 2
+FEW_MORE = 4
 """Words beside the question itself with which a stretch is no answer to it."""
 
 _WORD = re.compile(r"\w+")
@@ -126,7 +126,7 @@ def _candidates(hit: Hit, rank: int, question: Question) -> list[Candidate]:
         # Quoted, what looks like a citation would pass for one of ours.
         if len(stretch) > MAX_BLOCK or _CITATION_LIKE.search(stretch):
             continue
-        if _repeats(question.text, stretch):
+        if unit.kind in ("sentence", "code") and _repeats(question.text, stretch):
             continue
         held = frozenset(terms(stretch))
         coverage = question.coverage(held) + HEADING_SHARE * question.coverage(headings - held)

@@ -99,6 +99,9 @@ class _Scan:
                     found.append(self._block("code", index, last, found))
             elif not line or any(mark.match(line) for mark in (_HEADING, _RULE, _MARKUP_LINE)):
                 last = index
+            elif self._is_indented_code(index):
+                last = self._indented_end(index)
+                found.append(self._block("code", index, last, found))
             elif self._is_table(index):
                 last = self._table_end(index)
                 found += self._table(index, last, found)
@@ -166,6 +169,26 @@ class _Scan:
         return [
             Unit("row", row.start, row.end, row.start) for row in self._lines[first + 2 : last + 1]
         ]
+
+    def _is_indented_code(self, index: int) -> bool:
+        """Behind a line that announces it: other indented text may as well be prose."""
+        if not self._is_indented(index) or index < 2 or self._lines[index - 1].text:
+            return False
+        before = next((one for one in reversed(self._lines[:index]) if one.text), None)
+        return before is not None and not before.indent and before.text.endswith(":")
+
+    def _indented_end(self, index: int) -> int:
+        last = index
+        while (index := index + 1) < len(self._lines):
+            if self._is_indented(index):
+                last = index
+            elif self._lines[index].text:
+                break
+        return last
+
+    def _is_indented(self, index: int) -> bool:
+        line = self._lines[index]
+        return bool(line.text) and self._text.startswith(("    ", "\t"), line.start)
 
     def _is_table(self, index: int) -> bool:
         if "|" not in self._lines[index].text or index + 1 >= len(self._lines):

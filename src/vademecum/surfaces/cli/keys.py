@@ -1,12 +1,16 @@
 """keys create, list, revoke."""
 
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 import click
 
 from vademecum.access import SCOPES
 from vademecum.settings import Settings
 from vademecum.surfaces.cli.run import note, options, print_json, run
+
+if TYPE_CHECKING:
+    from vademecum.app import App
 
 
 @click.group(
@@ -65,17 +69,22 @@ def create(
     user: str | None,
 ) -> None:
     """Make a key. It is shown this once; only a hash of it is kept."""
-    secret = run(
-        settings,
-        lambda app: app.keys.create(
+
+    async def work(app: "App") -> "tuple[str, set[str]]":
+        secret = await app.keys.create(
             name,
             scopes=scopes,  # type: ignore[arg-type]
             collections=collections or None,
             rate=rate,
             days=days,
             user=user,
-        ),
-    )
+        )
+        there = await app.list_collections() if collections else []
+        return secret, {one.name for one in there}
+
+    secret, known = run(settings, work)
+    for one in sorted(set(collections) - known):
+        note(f"There is no collection {one} yet: the key opens it once there is.")
     if as_json:
         print_json({"name": name, "key": secret})
     else:
