@@ -13,7 +13,7 @@ from uuid import UUID
 from vademecum.access import require_all
 from vademecum.errors import VadeError
 from vademecum.graph.nodes import kind_named
-from vademecum.notes.draft import ANSWER
+from vademecum.notes.kinds import ANSWER
 from vademecum.store import collections, rests_on
 from vademecum.store.db import Database
 from vademecum.store.rests_on import RestingRelation, StaleNote, StaleSummary

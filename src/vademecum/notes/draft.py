@@ -7,12 +7,10 @@ from uuid import UUID
 
 from vademecum.errors import BadInput
 from vademecum.notes.contradiction import contradicts, same
+from vademecum.notes.kinds import ANSWER, KINDS
 from vademecum.store.notes import Note
 from vademecum.store.rests_on import Passage
 
-KINDS = ("pattern", "decision", "convention", "learning", "context")
-ANSWER = "answer"
-"""The type of answers that are kept: the question is the title. Nobody writes one himself."""
 MAX_TITLE = 200
 MAX_CONTENT = 20_000
 MAX_TAGS = 20

@@ -8,7 +8,8 @@ from uuid import UUID
 from vademecum.access import require
 from vademecum.errors import BadInput, UnknownCollection
 from vademecum.notes import evidence as evidences
-from vademecum.notes.draft import ANSWER, KINDS, MAX_EVIDENCE, Draft, check_kind, check_project
+from vademecum.notes.draft import MAX_EVIDENCE, Draft, check_kind, check_project
+from vademecum.notes.kinds import ANSWER, KINDS
 from vademecum.store import documents, rests_on
 from vademecum.store import notes as rows
 from vademecum.store.collections import Collection

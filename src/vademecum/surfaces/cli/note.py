@@ -5,6 +5,7 @@ from uuid import UUID
 
 import click
 
+from vademecum.notes.kinds import ANSWER, KINDS
 from vademecum.settings import Settings
 from vademecum.surfaces.cli.project import PROJECT
 from vademecum.surfaces.cli.run import note, options, print_json, run, text_of
@@ -13,10 +14,9 @@ if TYPE_CHECKING:
     from vademecum.notes.facade import SavedNote
     from vademecum.store.notes import Note
 
-KINDS = ("pattern", "decision", "convention", "learning", "context")
 _NOTE = click.argument("number", metavar="ID", type=click.UUID)
 _KIND = click.option(
-    "--type", "kind", type=click.Choice([*KINDS, "answer"]), help="Only of this type."
+    "--type", "kind", type=click.Choice([*KINDS, ANSWER]), help="Only of this type."
 )
 _TAGS = click.option("--tag", "tags", multiple=True, metavar="TAG", help="May be repeated.")
 _AT_LEAST = click.option(

@@ -11,12 +11,11 @@ from vademecum.context.outside import Outside
 from vademecum.context.stale import Stale
 from vademecum.notes.draft import MAX_CONTENT
 from vademecum.notes.facade import FoundNote, SavedNote
+from vademecum.notes.kinds import Kind
 from vademecum.store.notes import Note
 from vademecum.surfaces.http.routes.shared import FAILURES, Name, OpenApp, Short, Text, Traceback
 
 router = APIRouter(tags=["notes"], responses=FAILURES)
-
-Kind = Literal["pattern", "decision", "convention", "learning", "context"]
 
 
 class OfProject(BaseModel):
