@@ -11,7 +11,7 @@ import json
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from types import TracebackType
-from typing import Any, Literal, Self, TypeVar
+from typing import Any, Self, TypeVar
 from urllib.parse import quote
 from uuid import UUID
 
@@ -48,12 +48,11 @@ from vademecum.store.jobs import OpenJobs
 from vademecum.store.keys import Key
 from vademecum.store.reading import DocumentOverview, IngestionTotals
 from vademecum.store.runs import Run, RunMode
-from vademecum.types import Mode
+from vademecum.types import Boost, Mode
 
 Result = TypeVar("Result")
 Progress = Callable[[str, Mapping[str, Any]], None]
 """Told of long work: an event, `progress` or `notice`, and what it says."""
-Boost = Literal["title", "heading", "topic", "file"]
 
 
 class Client:

@@ -21,6 +21,7 @@ Vector = NDArray[np.float32]
 
 Format = Literal["markdown", "html", "rst", "text", "pdf"]
 Mode = Literal["hybrid", "dense", "lexical"]
+Boost = Literal["title", "heading", "topic", "file"]
 Change = Literal["inserted", "updated", "unchanged"]
 
 

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 from urllib.parse import urlsplit
 
 from vademecum.errors import BadSetting
@@ -119,7 +119,7 @@ def _rule(base: Rule, declared: Any, name: str) -> Rule:
     for key, value in declared.items():
         if key in ("ttl", "least_ttl", "most_ttl"):
             values[key] = duration(str(value), name=f"{name}: {key}")
-        elif (key == "action" and value in ("cache", "pass", "never-store")) or (
+        elif (key == "action" and value in get_args(Action)) or (
             (key == "match" and isinstance(value, str))
             or (key == "budget" and type(value) is int and value >= 200)
             or (key in ("private_network", "verbatim") and isinstance(value, bool))

@@ -129,7 +129,7 @@ class _Reader:
             self._visit_children(node)
             left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
             if left is not None and left.type == "identifier":
-                self._scope.names[_text(left)] = self._value(right)
+                self._scope.names[text_of(left)] = self._value(right)
         elif kind in ("call_expression", "new_expression"):
             self._visit_call(node)
         elif kind == "member_expression":
@@ -156,7 +156,7 @@ class _Reader:
     # --- names ------------------------------------------------------------------------------
 
     def _import(self, node: "Node") -> None:
-        source = _string(node.child_by_field_name("source"))
+        source = string_of(node.child_by_field_name("source"))
         if source is None:
             return
         self._use("import", source, node)
@@ -165,9 +165,9 @@ class _Reader:
                 continue
             for part in clause.named_children:
                 if part.type == "identifier":
-                    self._bind(_text(part), source, "default")
+                    self._bind(text_of(part), source, "default")
                 elif part.type == "namespace_import":
-                    self._bind(_text(part.named_children[-1]), source)
+                    self._bind(text_of(part.named_children[-1]), source)
                 elif part.type == "named_imports":
                     for one in part.named_children:
                         name, alias = (
@@ -175,7 +175,7 @@ class _Reader:
                             one.child_by_field_name("alias"),
                         )
                         if name is not None:
-                            self._bind(_text(alias or name), source, _text(name))
+                            self._bind(text_of(alias or name), source, text_of(name))
 
     def _bind(self, name: str, source: str, member: str = "") -> None:
         if source.startswith((".", "/")):
@@ -191,7 +191,7 @@ class _Reader:
             return
         source = self._value(value)
         if name.type == "identifier":
-            self._scope.names[_text(name)] = source or self._annotated(node)
+            self._scope.names[text_of(name)] = source or self._annotated(node)
         elif name.type == "object_pattern":
             for local, member in _destructured(name):
                 self._scope.names[local] = f"{source}.{member}" if source else None
@@ -234,7 +234,7 @@ class _Reader:
             for one_node in parameters.named_children:
                 pattern = one_node.child_by_field_name("pattern")
                 if pattern is not None and pattern.type == "identifier":
-                    self._scope.names[_text(pattern)] = self._annotated(one_node)
+                    self._scope.names[text_of(pattern)] = self._annotated(one_node)
                 default = one_node.child_by_field_name("value") or one_node.child_by_field_name(
                     "right"
                 )
@@ -252,8 +252,8 @@ class _Reader:
             if child.type == "class_heritage":
                 self._visit_heritage(child)
         if name is not None:
-            self._scope.names[_text(name)] = None
-            self._function = f"{function}.{_text(name)}" if function else _text(name)
+            self._scope.names[text_of(name)] = None
+            self._function = f"{function}.{text_of(name)}" if function else text_of(name)
         body = node.child_by_field_name("body")
         if body is not None:
             self._visit_children(body)
@@ -299,10 +299,10 @@ class _Reader:
             return None
         kind = node.type
         if kind in ("identifier", "type_identifier", "shorthand_property_identifier"):
-            return self._scope.find(_text(node))
+            return self._scope.find(text_of(node))
         if kind in ("member_expression", "nested_type_identifier", "nested_identifier"):
             base = self._value(node.named_children[0])
-            name = _text(node.named_children[-1])
+            name = text_of(node.named_children[-1])
             return f"{base}.{name}" if base and not _TEST.search(name) else None
         if kind == "call_expression":
             called, arguments = (
@@ -346,22 +346,22 @@ class _Reader:
         )
 
 
-def _text(node: "Node") -> str:
+def text_of(node: "Node") -> str:
     return (node.text or b"").decode("utf-8", "replace")
 
 
-def _string(node: "Node | None") -> str | None:
+def string_of(node: "Node | None") -> str | None:
     if node is None or node.type != "string":
         return None
-    return _text(node)[1:-1]
+    return text_of(node)[1:-1]
 
 
 def _required(called: "Node | None", arguments: "Node | None") -> str | None:
     """The package of `require("…")` and `import("…")`."""
     if called is None or arguments is None or len(arguments.named_children) != 1:
         return None
-    if called.type == "import" or (called.type == "identifier" and _text(called) == "require"):
-        return _string(arguments.named_children[0])
+    if called.type == "import" or (called.type == "identifier" and text_of(called) == "require"):
+        return string_of(arguments.named_children[0])
     return None
 
 
@@ -369,12 +369,12 @@ def _name_of(node: "Node") -> str:
     """Of a function: its own name, or that of what it is given to."""
     name = node.child_by_field_name("name")
     if name is not None:
-        return _text(name)
+        return text_of(name)
     parent = node.parent
     if parent is not None and parent.type == "variable_declarator":
         given = parent.child_by_field_name("name")
         if given is not None and given.type == "identifier":
-            return _text(given)
+            return text_of(given)
     return ""
 
 
@@ -382,17 +382,17 @@ def _destructured(pattern: "Node") -> Iterator[tuple[str, str]]:
     """Local names of `{a, b: c}` with the members they are taken from."""
     for one in pattern.named_children:
         if one.type == "shorthand_property_identifier_pattern":
-            yield _text(one), _text(one)
+            yield text_of(one), text_of(one)
         elif one.type == "pair_pattern":
             key, value = one.child_by_field_name("key"), one.child_by_field_name("value")
             if key is not None and value is not None and value.type == "identifier":
-                yield _text(value), _text(key)
+                yield text_of(value), text_of(key)
 
 
 def _identifiers(node: "Node") -> Iterator[str]:
     """Every name that a pattern binds."""
     if node.type in ("identifier", "shorthand_property_identifier_pattern"):
-        yield _text(node)
+        yield text_of(node)
     for child in node.named_children:
         if child.type not in ("type_annotation", "object_type"):
             yield from _identifiers(child)
@@ -401,4 +401,4 @@ def _identifiers(node: "Node") -> Iterator[str]:
 def _attributes(node: "Node") -> Iterator[str]:
     for one in node.named_children:
         if one.type == "jsx_attribute" and one.named_children:
-            yield _text(one.named_children[0])
+            yield text_of(one.named_children[0])

@@ -198,8 +198,7 @@ class _Reader:
         match target:
             case ast.Name(id=name):
                 # A name of another value: what the value is from was used where it was given.
-                plain = value is not None and not value.endswith((")", "}", "|"))
-                self._bind(name, f"{value}|" if plain else value)
+                self._bind(name, f"{value}|" if value is not None and _is_name(value) else value)
             case ast.Tuple(elts=parts) | ast.List(elts=parts):
                 values: Sequence[ast.expr | None] = [None] * len(parts)
                 if isinstance(node, ast.Tuple) and len(node.elts) == len(parts):
@@ -331,11 +330,7 @@ class _Reader:
             case ast.Attribute() | ast.Name():
                 target = self._scope.value(node)
                 # A variable that holds a result is no use of what made it.
-                if (
-                    target is not None
-                    and not target.endswith((")", "}", "|"))
-                    and isinstance(node.ctx, ast.Load)
-                ):
+                if target is not None and _is_name(target) and isinstance(node.ctx, ast.Load):
                     self._use("use", target, node)
                 self._receivers(node)
             case ast.Lambda():
@@ -417,6 +412,11 @@ class _Reader:
                 guarded=self._guards > 0,
             )
         )
+
+
+def _is_name(expression: str) -> bool:
+    """Whether it is a name as it was imported or defined, not a result or a variable's value."""
+    return not expression.endswith((")", "}", "|"))
 
 
 def _all_arguments(arguments: ast.arguments) -> list[ast.arg]:

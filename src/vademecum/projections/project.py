@@ -18,13 +18,14 @@ from vademecum.store.projection import ProjectionJob
 
 BATCH = 2_000
 FIRST = UUID(int=0)
+What = Literal["missing", "different", "superfluous"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
     """A node or relation that is not as PostgreSQL has it."""
 
-    what: Literal["missing", "different", "superfluous"]
+    what: What
     is_relation: bool
     id: UUID
     kind: str
@@ -249,7 +250,7 @@ def _detail(mine: Stored, theirs: Stored) -> str:
 
 
 def _difference(
-    what: Literal["missing", "different", "superfluous"],
+    what: What,
     stored: Stored,
     is_relation: bool,
     detail: str = "",

@@ -167,7 +167,7 @@ async def by_id(
     connection: Connection, ids: Collection[EntityId], projects: Sequence[str]
 ) -> list[EntityRow]:
     values = {"ids": list(ids), "projects": list(projects)}
-    return await _entities(connection, SQL["entities_by_id"], values)
+    return await read_entities(connection, SQL["entities_by_id"], values)
 
 
 async def by_name(
@@ -178,7 +178,7 @@ async def by_name(
         "names": [name[:MAX_NAME] for name in names],
         "projects": list(projects),
     }
-    return await _entities(connection, SQL["entities_by_name"], values)
+    return await read_entities(connection, SQL["entities_by_name"], values)
 
 
 async def of_package(
@@ -196,7 +196,7 @@ async def of_package(
         "version": version,
         "projects": list(projects),
     }
-    return await _entities(connection, SQL["entities_of_package"], values)
+    return await read_entities(connection, SQL["entities_of_package"], values)
 
 
 async def relations_of(
@@ -247,13 +247,16 @@ async def stated_by(
     return found
 
 
-# --- inside ---------------------------------------------------------------------------------
-
-
-async def _entities(connection: Connection, query: str, values: dict[str, Any]) -> list[EntityRow]:
+async def read_entities(
+    connection: Connection, query: str, values: dict[str, Any]
+) -> list[EntityRow]:
+    """The entities that a query gives."""
     async with connection.cursor(row_factory=class_row(EntityRow)) as cursor:
         await cursor.execute(query, values)
         return await cursor.fetchall()
+
+
+# --- inside ---------------------------------------------------------------------------------
 
 
 async def _written(connection: Connection, query: str, values: dict[str, Any]) -> Written:

@@ -8,7 +8,7 @@ from uuid import UUID
 from psycopg.rows import class_row
 
 from vademecum.store.db import Connection
-from vademecum.store.graph import EntityRow, RelationRow
+from vademecum.store.graph import EntityRow, RelationRow, read_entities
 from vademecum.store.sql import SQL
 
 
@@ -66,7 +66,7 @@ async def done(
 
 
 async def entities(connection: Connection, ids: Collection[UUID]) -> list[EntityRow]:
-    return await _entities(connection, SQL["projected_entities"], {"ids": list(ids)})
+    return await read_entities(connection, SQL["projected_entities"], {"ids": list(ids)})
 
 
 async def relations(connection: Connection, ids: Collection[UUID]) -> list[RelationRow]:
@@ -75,17 +75,11 @@ async def relations(connection: Connection, ids: Collection[UUID]) -> list[Relat
 
 async def entities_after(connection: Connection, last: UUID, limit: int) -> list[EntityRow]:
     """The next rows by id."""
-    return await _entities(connection, SQL["entities_after"], {"after": last, "limit": limit})
+    return await read_entities(connection, SQL["entities_after"], {"after": last, "limit": limit})
 
 
 async def relations_after(connection: Connection, last: UUID, limit: int) -> list[RelationRow]:
     return await _relations(connection, SQL["relations_after"], {"after": last, "limit": limit})
-
-
-async def _entities(connection: Connection, query: str, values: dict[str, Any]) -> list[EntityRow]:
-    async with connection.cursor(row_factory=class_row(EntityRow)) as cursor:
-        await cursor.execute(query, values)
-        return await cursor.fetchall()
 
 
 async def _relations(

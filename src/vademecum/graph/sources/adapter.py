@@ -18,7 +18,7 @@ from vademecum.graph.nodes import (
 )
 from vademecum.graph.relations import Relation
 from vademecum.graph.sources import SOURCES, trust
-from vademecum.graph.sources.replies import Replies, Reply
+from vademecum.graph.sources.replies import How, Replies, Reply
 from vademecum.graph.summary import beginning
 from vademecum.graph.versions import Ecosystem
 from vademecum.ingest.read import read_bytes
@@ -68,7 +68,7 @@ class FoundDocument:
     text: str
     nodes: Sequence[Node] = ()
     relations: Sequence[Relation] = ()
-    how: Literal["kept", "fetched", "stale"]
+    how: How
     reason: str = ""
     """Why it is stale."""
     is_changelog: bool = False

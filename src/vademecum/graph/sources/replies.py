@@ -23,6 +23,7 @@ from vademecum.store.replies import StoredReply
 from vademecum.types import Document
 
 Busy = Callable[[BadStatus], float | None]
+How = Literal["kept", "fetched", "stale"]
 JSON = Wanted(accept="application/json", types=frozenset({"application/json"}))
 
 
@@ -61,7 +62,7 @@ class Reply:
     data: bytes
     fetched_at: datetime
     """When it was fetched, or last found unchanged."""
-    how: Literal["kept", "fetched", "stale"]
+    how: How
     reason: str = ""
     """Why it is stale: what those who were asked said."""
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from vademecum.graph import deprecation
 from vademecum.graph.api import Api, Deprecation, Kind, Library, Parameter
-from vademecum.graph.javascript_code import parser
+from vademecum.graph.javascript_code import parser, string_of, text_of
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -236,7 +236,7 @@ class _File:
         name = node.child_by_field_name("name")
         if node.type not in _KINDS or name is None or name.type == "string":
             return []
-        local = _text(name)
+        local = text_of(name)
         top, _, inside = f"{prefix}.{local}".lstrip(".").partition(".")
         self.declared.setdefault(top, {}).setdefault(f".{inside}" if inside else "", []).append(
             node
@@ -251,14 +251,14 @@ class _File:
         return [local]
 
     def _import(self, node: "Node") -> None:
-        source = _string(node.child_by_field_name("source"))
+        source = string_of(node.child_by_field_name("source"))
         for part in _descendants(node, "import_specifier"):
             name, alias = part.child_by_field_name("name"), part.child_by_field_name("alias")
             if source and name is not None:
-                self.imported[_text(alias or name)] = (source, _text(name))
+                self.imported[text_of(alias or name)] = (source, text_of(name))
 
     def _export(self, node: "Node") -> None:
-        source = _string(node.child_by_field_name("source"))
+        source = string_of(node.child_by_field_name("source"))
         declaration = node.child_by_field_name("declaration")
         words = {child.type for child in node.children}
         if declaration is not None:
@@ -273,19 +273,19 @@ class _File:
         elif source and "*" in words:
             self.passed.append(("", source, "*"))
         elif source and (spaces := list(_descendants(node, "namespace_export"))):
-            self.passed.append((_text(spaces[0].named_children[0]), source, "*"))
+            self.passed.append((text_of(spaces[0].named_children[0]), source, "*"))
         elif given := node.child_by_field_name("value"):
-            self.exports["default"] = _text(given)
+            self.exports["default"] = text_of(given)
         elif "=" in words:
-            self.exports["="] = _text(node.named_children[-1])
+            self.exports["="] = text_of(node.named_children[-1])
         for part in _descendants(node, "export_specifier"):
             name, alias = part.child_by_field_name("name"), part.child_by_field_name("alias")
             if name is None:
                 continue
             if source:
-                self.passed.append((_text(alias or name), source, _text(name)))
+                self.passed.append((text_of(alias or name), source, text_of(name)))
             else:
-                self.exports[_text(alias or name)] = _text(name)
+                self.exports[text_of(alias or name)] = text_of(name)
 
 
 def _api(path: str, nodes: "list[Node]", file: str, package: str) -> Api:
@@ -295,13 +295,13 @@ def _api(path: str, nodes: "list[Node]", file: str, package: str) -> Api:
     kind = _KINDS[node.type]
     parameters = node.child_by_field_name("parameters")
     returns = node.child_by_field_name("return_type") or node.child_by_field_name("type")
-    signature = " ".join(_text(node).split()) if kind == "function" else ""
+    signature = " ".join(text_of(node).split()) if kind == "function" else ""
     return Api(
         path=path,
         kind=kind,
         signature=signature[:500],
         parameters=tuple(_parameters(parameters)) if parameters is not None else (),
-        returns=_text(returns).lstrip(": ") if returns is not None else None,
+        returns=text_of(returns).lstrip(": ") if returns is not None else None,
         returns_path=_named(returns, package),
         bases=tuple(_bases(node, package)),
         description=_description(text),
@@ -323,7 +323,7 @@ def _named(annotation: "Node | None", package: str) -> str | None:
         kind = kind.named_children[0]
     if kind.type == "this_type":
         return None
-    return f"{package}.{_text(kind)}" if kind.type == "type_identifier" else None
+    return f"{package}.{text_of(kind)}" if kind.type == "type_identifier" else None
 
 
 def _bases(node: "Node", package: str) -> Iterator[str]:
@@ -331,9 +331,9 @@ def _bases(node: "Node", package: str) -> Iterator[str]:
         if child.type in ("class_heritage", "extends_type_clause", "extends_clause"):
             yield from _bases(child, package)
         elif node.type not in _KINDS and child.type in ("identifier", "type_identifier"):
-            yield f"{package}.{_text(child)}"
+            yield f"{package}.{text_of(child)}"
         elif node.type not in _KINDS and child.type == "generic_type":
-            yield f"{package}.{_text(child.named_children[0])}"
+            yield f"{package}.{text_of(child.named_children[0])}"
 
 
 def _deprecation(node: "Node", file: str) -> Deprecation | None:
@@ -360,7 +360,7 @@ def _comment(node: "Node") -> str:
     while one is not None and one.type not in _BODIES:
         before = one.prev_named_sibling
         if before is not None:
-            text = _text(before) if before.type == "comment" else ""
+            text = text_of(before) if before.type == "comment" else ""
             return text[3:-2] if text.startswith("/**") else ""
         one = one.parent
     return ""
@@ -397,9 +397,9 @@ def _parameters(node: "Node") -> Iterator[Parameter]:
         )
         if pattern is not None:
             yield Parameter(
-                name=_text(pattern),
+                name=text_of(pattern),
                 kind="positional only",
-                annotation=_text(annotation).lstrip(": ") if annotation is not None else None,
+                annotation=text_of(annotation).lstrip(": ") if annotation is not None else None,
             )
 
 
@@ -409,11 +409,3 @@ def _descendants(node: "Node", kind: str) -> Iterator["Node"]:
             yield child
         elif child.type in ("import_clause", "named_imports", "export_clause"):
             yield from _descendants(child, kind)
-
-
-def _string(node: "Node | None") -> str | None:
-    return _text(node)[1:-1] if node is not None and node.type == "string" else None
-
-
-def _text(node: "Node") -> str:
-    return (node.text or b"").decode("utf-8", "replace")

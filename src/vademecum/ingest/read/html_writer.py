@@ -10,7 +10,7 @@ from lxml import etree
 from vademecum.ingest.read.content import word_set
 from vademecum.ingest.read.html_code import code_block, inline_code, is_api_list, signature, text_of
 from vademecum.ingest.read.html_text import BREAK, bold, edges, folded, is_permalink, plain_text
-from vademecum.ingest.read.lists import item, items, marked
+from vademecum.ingest.read.lists import is_no_quote, item, items, marked
 from vademecum.ingest.read.tables import Cell, table_to_markdown
 
 if TYPE_CHECKING:
@@ -218,8 +218,7 @@ class HtmlWriter:
         if not frame or not frame.blocks:
             return
         text = "\n\n".join(frame.blocks)
-        # Indented lists and code come as quotes although nobody is quoted.
-        if all(block.startswith(("- ", "1. ", "```", "|")) for block in frame.blocks):
+        if is_no_quote(frame.blocks):
             self.block(text)
         else:
             self.block("\n".join(f"> {line}" if line else ">" for line in text.split("\n")))

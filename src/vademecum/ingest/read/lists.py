@@ -19,6 +19,11 @@ def item(blocks: Sequence[str], marker: str) -> str:
     return marked("".join(parts), marker)
 
 
+def is_no_quote(blocks: Sequence[str]) -> bool:
+    """Whether what came as a quote is none: indented lists and code do, and nobody is quoted."""
+    return all(block.startswith(("- ", "1. ", "```", "|")) for block in blocks)
+
+
 def items(listed: Sequence[str]) -> str:
     """Items as one list, loose where one of them is of several paragraphs."""
     return ("\n\n" if any("\n\n" in one for one in listed) else "\n").join(listed)

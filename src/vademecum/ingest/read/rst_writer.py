@@ -9,7 +9,7 @@ from docutils import nodes
 
 from vademecum.ingest.read.content import plain_title
 from vademecum.ingest.read.html_code import fence, inline_code
-from vademecum.ingest.read.lists import item, items
+from vademecum.ingest.read.lists import is_no_quote, item, items
 from vademecum.ingest.read.tables import Cell, table_to_markdown
 
 Blocks = list[str]
@@ -136,7 +136,7 @@ class RstWriter:
 
     def quote(self, node: nodes.Element, level: int) -> Blocks:
         blocks = self.blocks(node, level)
-        if all(block.startswith(("- ", "1. ", "```", "|")) for block in blocks):
+        if is_no_quote(blocks):
             return blocks
         return ["\n".join(f"> {line}".rstrip() for line in "\n\n".join(blocks).split("\n"))]
 

@@ -7,16 +7,12 @@ from uuid import UUID
 import click
 
 from vademecum.settings import Settings
-from vademecum.surfaces.cli.run import counted, note, options, print_json, run
+from vademecum.surfaces.cli.run import COLLECTION, counted, note, options, print_json, run
 
 if TYPE_CHECKING:
     from vademecum.app import App
     from vademecum.search.shelf import ChunkInContext, DocumentList, Lesson
     from vademecum.store.reading import ChunkDetails
-
-COLLECTION = click.option(
-    "-c", "--collection", "--repo", metavar="NAME", help="The collection to use."
-)
 
 
 @click.group(

@@ -9,7 +9,7 @@ import click
 from vademecum.settings import Settings
 from vademecum.surfaces.cli.evaluate_compare import compare_command
 from vademecum.surfaces.cli.evaluate_gold import capture_command, init_command
-from vademecum.surfaces.cli.evaluate_tables import NAMES, cell, numbers, print_rows, titles
+from vademecum.surfaces.cli.evaluate_tables import MODES, NAMES, cell, numbers, print_rows, titles
 from vademecum.surfaces.cli.run import note, options, print_json, run
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ or line number. White space and `%` in ids and paths are percent-encoded.
 @click.option("-c", "--collection", metavar="NAME", help="The collection to search.")
 @click.option(
     "--mode",
-    type=click.Choice(["hybrid", "dense", "lexical", "hybrid+rerank"]),
+    type=click.Choice(MODES),
     help="Measure one mode; default: all, and how hybrid differs from the others.",
 )
 @click.option(

@@ -9,7 +9,7 @@ import click
 
 from vademecum.errors import BadInput
 from vademecum.settings import Settings
-from vademecum.surfaces.cli.evaluate_tables import NAMES, cell, numbers, print_rows, titles
+from vademecum.surfaces.cli.evaluate_tables import MODES, NAMES, cell, numbers, print_rows, titles
 from vademecum.surfaces.cli.run import note, options, print_json, run
 
 if TYPE_CHECKING:
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from vademecum.evaluate.compare import Comparison, Moved, Ranks
     from vademecum.evaluate.gold import Question
     from vademecum.evaluate.saved import SavedEvaluation
-
-MODES = ("hybrid", "dense", "lexical", "hybrid+rerank")
 
 
 @click.command(

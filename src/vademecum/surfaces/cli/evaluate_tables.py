@@ -9,6 +9,7 @@ if TYPE_CHECKING:
 
     from vademecum.evaluate.metrics import Estimate
 
+MODES = ("hybrid", "dense", "lexical", "hybrid+rerank")
 # Names of the metrics for people and for JSON.
 NAMES = {"hit": "hit@k", "reciprocal_rank": "mrr", "ndcg": "ndcg@10", "recall": "recall@10"}
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from vademecum.settings import Settings
-from vademecum.surfaces.cli.run import counted, options, print_json, run
+from vademecum.surfaces.cli.run import COLLECTION, counted, options, print_json, run
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,10 +18,6 @@ if TYPE_CHECKING:
     from vademecum.ingest.pipeline import Failure
     from vademecum.ingest.report import IngestReport, StoreReport
     from vademecum.store.runs import RunMode
-
-COLLECTION = click.option(
-    "-c", "--collection", "--repo", metavar="NAME", help="The collection to use."
-)
 
 
 @click.command(

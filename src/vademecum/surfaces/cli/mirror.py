@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from vademecum.settings import Settings
-from vademecum.surfaces.cli.ingest import COLLECTION
-from vademecum.surfaces.cli.run import note, options, print_json, run
+from vademecum.surfaces.cli.run import COLLECTION, note, options, print_json, run
 
 if TYPE_CHECKING:
     from collections.abc import Callable

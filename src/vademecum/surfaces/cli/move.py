@@ -8,8 +8,8 @@ import click
 
 from vademecum.settings import Settings
 from vademecum.surfaces.cli.evaluate_tables import cell
-from vademecum.surfaces.cli.ingest import COLLECTION, print_report
-from vademecum.surfaces.cli.run import note, options, print_json, run
+from vademecum.surfaces.cli.ingest import print_report
+from vademecum.surfaces.cli.run import COLLECTION, note, options, print_json, run
 
 if TYPE_CHECKING:
     from vademecum.app import App

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import click
 
 from vademecum.settings import Settings
-from vademecum.surfaces.cli.ingest import COLLECTION, print_lines, print_report, print_reports
-from vademecum.surfaces.cli.run import note, options, print_json, run
+from vademecum.surfaces.cli.ingest import print_lines, print_report, print_reports
+from vademecum.surfaces.cli.run import COLLECTION, note, options, print_json, run
 
 if TYPE_CHECKING:
     from vademecum.app import App

@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 
 Command = Callable[..., Any]
 Result = TypeVar("Result")
+COLLECTION = click.option(
+    "-c", "--collection", "--repo", metavar="NAME", help="The collection to use."
+)
 
 
 def options(command: Command) -> Command:

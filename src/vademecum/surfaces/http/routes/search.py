@@ -1,6 +1,6 @@
 """Search and answer."""
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 from fastapi import APIRouter
 from pydantic import BaseModel, Field
@@ -8,7 +8,7 @@ from pydantic import BaseModel, Field
 from vademecum.answer.facade import AnswerResult
 from vademecum.search.facade import SearchResult
 from vademecum.surfaces.http.routes.shared import FAILURES, Name, OpenApp, Text
-from vademecum.types import Mode, Query
+from vademecum.types import Boost, Mode, Query
 
 router = APIRouter(tags=["search"], responses=FAILURES)
 
@@ -26,7 +26,7 @@ class SearchRequest(BaseModel):
     threshold: Annotated[float, Field(ge=-1, le=1)] | None = None
     keyword: Annotated[Text, Field(max_length=1000)] | None = None
     filters: Filters = []
-    boost: list[Literal["title", "heading", "topic", "file"]] = []
+    boost: list[Boost] = []
     rerank: bool = False
 
 
