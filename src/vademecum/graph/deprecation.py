@@ -38,59 +38,9 @@ _PARAMETER = re.compile(
 )
 # Words that follow "use" without naming a thing to use.
 _NO_NAME = frozenset(
-    [
-        "a",
-        "an",
-        "the",
-        "this",
-        "that",
-        "it",
-        "its",
-        "of",
-        "is",
-        "are",
-        "was",
-        "in",
-        "on",
-        "at",
-        "to",
-        "for",
-        "by",
-        "with",
-        "instead",
-        "only",
-        "your",
-        "our",
-        "their",
-        "any",
-        "another",
-        "other",
-        "one",
-        "some",
-        "more",
-        "new",
-        "case",
-        "not",
-        "and",
-        "or",
-        "if",
-        "when",
-        "from",
-        "as",
-        "being",
-        "be",
-        "version",
-        "you",
-        "explicit",
-        "either",
-        "both",
-        "these",
-        "those",
-        "something",
-        "different",
-        "direct",
-        "directly",
-    ]
+    """a an the this that it its of is are was in on at to for by with instead only your our
+    their any another other one some more new case not and or if when from as being be version
+    you explicit either both these those something different direct directly""".split()  # noqa: SIM905
 )
 _REMOVED_IN = re.compile(
     r"RemovedIn([A-Za-z]*?)_?v?(\d+(?:_\d+)*)(?:Pending|Deprecation)?(?:Warning)?$"

@@ -13,71 +13,12 @@ LEAST_WORDS = 3
 """Content words that must be shared to tell by a value among words."""
 _WORD = re.compile(r"\w[\w./:+#'-]*[\w+#]|\w")
 _DENIES = frozenset(
-    [
-        "not",
-        "no",
-        "never",
-        "don't",
-        "dont",
-        "doesn't",
-        "isn't",
-        "aren't",
-        "can't",
-        "cannot",
-        "won't",
-        "mustn't",
-        "shouldn't",
-        "avoid",
-        "without",
-        "stop",
-        "disabled",
-        "off",
-        "forbidden",
-    ]
+    """not no never don't dont doesn't isn't aren't can't cannot won't mustn't shouldn't avoid
+    without stop disabled off forbidden""".split()  # noqa: SIM905
 )
 _EMPTY = frozenset(
-    [
-        "a",
-        "an",
-        "the",
-        "is",
-        "are",
-        "be",
-        "to",
-        "of",
-        "in",
-        "on",
-        "for",
-        "with",
-        "and",
-        "or",
-        "we",
-        "use",
-        "uses",
-        "using",
-        "used",
-        "do",
-        "does",
-        "it",
-        "this",
-        "that",
-        "our",
-        "all",
-        "always",
-        "must",
-        "should",
-        "shall",
-        "will",
-        "as",
-        "at",
-        "by",
-        "from",
-        "has",
-        "have",
-        "only",
-        "please",
-        "now",
-    ]
+    """a an the is are be to of in on for with and or we use uses using used do does it this that
+    our all always must should shall will as at by from has have only please now""".split()  # noqa: SIM905
 )
 _OPPOSITES = (
     ("before", "after"),
