@@ -55,7 +55,6 @@ class RelationRow:
     project: str
     source: str
     stated_by: str
-    stated_at: datetime
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -215,9 +214,7 @@ async def relations_of(
         "outgoing": outgoing,
         "incoming": incoming,
     }
-    async with connection.cursor(row_factory=class_row(RelationRow)) as cursor:
-        await cursor.execute(SQL["relations_of"], values)
-        return await cursor.fetchall()
+    return await read_relations(connection, SQL["relations_of"], values)
 
 
 async def counts(
@@ -252,6 +249,15 @@ async def read_entities(
 ) -> list[EntityRow]:
     """The entities that a query gives."""
     async with connection.cursor(row_factory=class_row(EntityRow)) as cursor:
+        await cursor.execute(query, values)
+        return await cursor.fetchall()
+
+
+async def read_relations(
+    connection: Connection, query: str, values: dict[str, Any]
+) -> list[RelationRow]:
+    """The relations that a query gives."""
+    async with connection.cursor(row_factory=class_row(RelationRow)) as cursor:
         await cursor.execute(query, values)
         return await cursor.fetchall()
 

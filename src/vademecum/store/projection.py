@@ -2,13 +2,12 @@
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Any
 from uuid import UUID
 
 from psycopg.rows import class_row
 
 from vademecum.store.db import Connection
-from vademecum.store.graph import EntityRow, RelationRow, read_entities
+from vademecum.store.graph import EntityRow, RelationRow, read_entities, read_relations
 from vademecum.store.sql import SQL
 
 
@@ -70,7 +69,7 @@ async def entities(connection: Connection, ids: Collection[UUID]) -> list[Entity
 
 
 async def relations(connection: Connection, ids: Collection[UUID]) -> list[RelationRow]:
-    return await _relations(connection, SQL["projected_relations"], {"ids": list(ids)})
+    return await read_relations(connection, SQL["projected_relations"], {"ids": list(ids)})
 
 
 async def entities_after(connection: Connection, last: UUID, limit: int) -> list[EntityRow]:
@@ -79,12 +78,4 @@ async def entities_after(connection: Connection, last: UUID, limit: int) -> list
 
 
 async def relations_after(connection: Connection, last: UUID, limit: int) -> list[RelationRow]:
-    return await _relations(connection, SQL["relations_after"], {"after": last, "limit": limit})
-
-
-async def _relations(
-    connection: Connection, query: str, values: dict[str, Any]
-) -> list[RelationRow]:
-    async with connection.cursor(row_factory=class_row(RelationRow)) as cursor:
-        await cursor.execute(query, values)
-        return await cursor.fetchall()
+    return await read_relations(connection, SQL["relations_after"], {"after": last, "limit": limit})

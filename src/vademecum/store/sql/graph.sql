@@ -94,8 +94,7 @@ SELECT id, kind, project, name, properties, updated_at
  ORDER BY name, id;
 
 -- name: relations_of
-SELECT r.id, r.kind, r.start_id, r.end_id, r.properties, s.project, s.source, s.key AS stated_by,
-       s.stated_at
+SELECT r.id, r.kind, r.start_id, r.end_id, r.properties, s.project, s.source, s.key AS stated_by
   FROM relations r JOIN graph_statements s ON s.id = r.statement_id
  WHERE (r.start_id = ANY (%(ids)s::uuid[]) AND %(outgoing)s
         OR r.end_id = ANY (%(ids)s::uuid[]) AND %(incoming)s)

@@ -35,8 +35,7 @@ SELECT id, kind, project, name, properties, updated_at FROM known_entities
  WHERE id = ANY (%(ids)s::uuid[]);
 
 -- name: projected_relations
-SELECT r.id, r.kind, r.start_id, r.end_id, r.properties, s.project, s.source, s.key AS stated_by,
-       s.stated_at
+SELECT r.id, r.kind, r.start_id, r.end_id, r.properties, s.project, s.source, s.key AS stated_by
   FROM relations r JOIN graph_statements s ON s.id = r.statement_id
  WHERE r.id = ANY (%(ids)s::uuid[]);
 
@@ -45,7 +44,6 @@ SELECT id, kind, project, name, properties, updated_at FROM known_entities
  WHERE id > %(after)s ORDER BY id LIMIT %(limit)s;
 
 -- name: relations_after
-SELECT r.id, r.kind, r.start_id, r.end_id, r.properties, s.project, s.source, s.key AS stated_by,
-       s.stated_at
+SELECT r.id, r.kind, r.start_id, r.end_id, r.properties, s.project, s.source, s.key AS stated_by
   FROM relations r JOIN graph_statements s ON s.id = r.statement_id
  WHERE r.id > %(after)s ORDER BY r.id LIMIT %(limit)s;
