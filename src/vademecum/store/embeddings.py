@@ -87,6 +87,8 @@ async def build_index(connection: Connection, space: SpaceId) -> None:
         return
     async with connection.transaction():
         await connection.execute("SELECT pg_advisory_xact_lock(%s)", [LOCK])
+        # Few rows are much work here: a thousand are worth a second core, not only 8 MB of them.
+        await connection.execute("SET LOCAL min_parallel_table_scan_size = '1MB'")
         await connection.execute(
             identifier(
                 "CREATE INDEX IF NOT EXISTS {index} ON {table}"
