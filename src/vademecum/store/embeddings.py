@@ -89,6 +89,14 @@ async def build_index(connection: Connection, space: SpaceId) -> None:
         await connection.execute("SELECT pg_advisory_xact_lock(%s)", [LOCK])
         # Few rows are much work here: a thousand are worth a second core, not only 8 MB of them.
         await connection.execute("SET LOCAL min_parallel_table_scan_size = '1MB'")
+        # A build on several cores takes all the memory it may have at once, and clears it: let that
+        # be what it needs, less than twice the table (measured: 384 dimensions, pgvector 0.8).
+        await connection.execute(
+            "SELECT set_config(name, least(setting::bigint,"
+            " greatest(65536, pg_table_size(%s) * 2 / 1024)) || 'kB', true)"
+            " FROM pg_settings WHERE name = 'maintenance_work_mem'",
+            [table(space)],
+        )
         await connection.execute(
             identifier(
                 "CREATE INDEX IF NOT EXISTS {index} ON {table}"
