@@ -59,7 +59,7 @@ class Reads:
         self._notice = notice
         self._replica: Database | None = None
         self._reading: bool | None = None
-        """None before the first look."""
+        """None before the first look, and where the last one was long ago."""
         self.alone = False
         """Whether the primary did not answer at the last look: how old the replica's state is
         cannot be told then."""
@@ -85,8 +85,10 @@ class Reads:
         """Looks at the replica go on beside, so that nobody waits for one that is away."""
         if self._replica_url is None:
             return None
-        due = time.monotonic() - self._looked > LOOK_SECONDS
-        if due and (self._looking is None or self._looking.done()):
+        age = time.monotonic() - self._looked
+        if age > LOOK_SECONDS and (self._looking is None or self._looking.done()):
+            if self._reading and age > 2 * LOOK_SECONDS:
+                self._reading = None  # that was long ago: it may have fallen behind since
             self._looking = asyncio.create_task(self.look())
         return self._replica if self._reading else None
 
@@ -98,7 +100,7 @@ class Reads:
         try:
             behind = await self._behind()
         except _PrimaryAway:  # what the replica has is all that can be had
-            reading, reason = bool(self._reading), "the primary does not answer"
+            reading, reason = self._replica is not None, "the primary does not answer"
             return self._settle(reading=reading, reason=reason, alone=True)
         except (VadeError, psycopg.Error) as error:
             return self._settle(reading=False, reason=str(error))
