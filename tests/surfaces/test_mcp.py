@@ -98,6 +98,35 @@ async def test_an_error_tells_the_model_what_to_do(lexical_app: App, write: Writ
         assert "next" in empty.structured_content
 
 
+@pytest.mark.parametrize(
+    ("tool", "arguments", "said"),
+    [
+        (
+            "answer_knowledge",
+            {"query": "hail", "colection": "sky", "repositry": "sky"},
+            "answer_knowledge has no argument 'colection'. "
+            "answer_knowledge has no argument 'repositry'. Did you mean 'repository'? "
+            "It takes query, repository, k, filters, keep_for.",
+        ),
+        (
+            "recall",
+            {"user": "someone@example.org", "ctx": None},
+            "recall has no argument 'ctx'. It takes user, query, project, k.",
+        ),
+        ("health_check", {"x": 1}, "health_check has no argument 'x'. It takes none."),
+    ],
+)
+async def test_an_unknown_argument_is_named_beside_the_known_ones(
+    lexical_app: App, tool: str, arguments: dict[str, object], said: str
+) -> None:
+    async def opened() -> App:
+        return lexical_app
+
+    async with Client(build(opened)) as client:
+        refused = await client.call_tool(tool, arguments)
+        assert (refused.is_error, refused.content[0].text) == (True, said)  # type: ignore[union-attr]
+
+
 async def test_answers_keep_to_filters_and_tell_how_far_they_are(
     lexical_app: App, write: Write
 ) -> None:
@@ -230,6 +259,9 @@ async def test_over_stdio(lexical_app: App, write: Write, home: Path, database_u
         found = await client.call_tool("search_knowledge", {"query": "hail"})
         assert found.structured_content is not None
         assert found.structured_content["passages"][0]["title"] == "Rain"
+        wrong = await client.call_tool("search_knowledge", {"querry": "hail"})
+        assert wrong.is_error
+        assert "Did you mean 'query'?" in wrong.content[0].text  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
@@ -252,6 +284,9 @@ async def test_over_http_with_the_token(
                 found = await client.call_tool("search_knowledge", {"query": "hail"})
                 assert found.structured_content is not None
                 assert found.structured_content["passages"][0]["title"] == "Rain"
+                wrong = await client.call_tool("search_knowledge", {"querry": "hail"})
+                assert wrong.is_error
+                assert "Did you mean 'query'?" in wrong.content[0].text  # type: ignore[union-attr]
             foreign = await http.post(url, json=ask, headers=accept | {"Host": "evil.example"})
             assert foreign.status_code == 421
         async with httpx2.AsyncClient() as http:

@@ -14,6 +14,7 @@ from mcp_types import CallToolResult
 from vademecum import __version__
 from vademecum.errors import VadeError
 from vademecum.surfaces import mcp_code, mcp_context, mcp_knowledge, mcp_memory
+from vademecum.surfaces.mcp_arguments import StrictServer
 from vademecum.surfaces.mcp_results import Opened, result, told
 
 INSTRUCTIONS = """\
@@ -28,7 +29,7 @@ def build(opened: Opened, **options: Any) -> MCPServer:
 
     `options` go to MCPServer: a lifespan, a token verifier.
     """
-    server = MCPServer(
+    server = StrictServer(
         "vademecum", version=__version__, instructions=INSTRUCTIONS, **options, log_level="WARNING"
     )
 
