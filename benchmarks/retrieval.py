@@ -8,7 +8,9 @@ these an index, as `vade bulk-index` makes it. A set whose documents name a `con
 a collection for each, and a question is asked in its own.
 
 Besides the modes it shows reciprocal rank fusion, k 60, of what the lexical and the dense mode
-found: of their hits, and of their documents, as one gets by fusing their TREC runs.
+found: of their hits, and of their documents, as one gets by fusing their TREC runs. And plain BM25
+of another library (bm25s, k1 1.2, b 0.75) over the same chunks with their titles and headings, and
+with our words: a document counts as its best chunk.
 """
 
 import argparse
@@ -24,6 +26,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+import bm25s
 import numpy as np
 
 from scratch import scratch_app
@@ -32,12 +35,19 @@ from vademecum.evaluate.metrics import Measures, Met, bootstrap, measure
 from vademecum.evaluate.pipeline import MODES
 from vademecum.evaluate.trec import descending, documents
 from vademecum.evaluate.trec import field as trec_field
+from vademecum.search.lexical import K1, B
 from vademecum.search.pipeline import MAX_LIMIT
+from vademecum.search.terms import query_terms, terms
 from vademecum.types import Hit, Mode, Query
 
 FILES = ("corpus.jsonl", "queries.jsonl", "qrels.tsv")
 RRF_K = 60
 K = 8
+CHUNKS = """
+SELECT d.path, k.title, k.heading_path, k.content
+  FROM document_chunks k JOIN crawled_documents d ON d.id = k.document_id
+ WHERE k.collection_id = %s ORDER BY d.path, k.chunk_index
+"""
 
 
 @dataclass(kw_only=True)
@@ -126,7 +136,10 @@ async def run_set(
             f"{len(retrieval_set.corpora)} collection(s)",
             flush=True,
         )
-        found = await ask(app, retrieval_set, identities)
+        found = {
+            "BM25": await plain_bm25(app, retrieval_set, identities),
+            **await ask(app, retrieval_set, identities),
+        }
     measures = {way: measured(retrieval_set, ranked) for way, ranked in found.items()}
     report_set(found, measures)
     if groups:
@@ -153,6 +166,30 @@ def write_corpus(folder: Path, corpus: Iterable[Mapping[str, Any]]) -> dict[str,
         path.write_text(text, encoding="utf-8")
         identities[name] = document["id"]
     return identities
+
+
+async def plain_bm25(
+    app: App, retrieval_set: RetrievalSet, identities: Mapping[str, str]
+) -> Ranked:
+    indexes = {}
+    for name in retrieval_set.corpora:
+        async with app.database.connection() as connection:
+            cursor = await connection.execute(CHUNKS, [(await app.collection(name)).id])
+            rows = await cursor.fetchall()
+        texts = [
+            terms("\n".join(dict.fromkeys([title, *headings, text])))
+            for _, title, headings, text in rows
+        ]
+        index = bm25s.BM25(method="lucene", k1=K1, b=B)
+        index.index(texts, show_progress=False)
+        indexes[name] = index, [identities[f"{name}/{path}"] for path, *_ in rows]
+    ranked = Ranked()
+    for question in retrieval_set.questions:
+        index, of_chunks = indexes[question.get("conversation", retrieval_set.name)]
+        scores = index.get_scores(list(query_terms(question["text"]).elements()))
+        held = [chunk for chunk in np.argsort(-scores, kind="stable") if scores[chunk] > 0]
+        ranked.rankings[question["id"]] = list(dict.fromkeys(of_chunks[chunk] for chunk in held))
+    return ranked
 
 
 async def ask(

@@ -82,11 +82,14 @@ class Matches:
     def _among_rarest(self, limit: int) -> float:
         """The score of the last of the best among chunks of the rarest words; as little as can be
         where there are not so many."""
-        held = np.empty(0, np.int64)
+        some, count = [], 0
         for numbers in self.rarest:
-            held = np.union1d(held, numbers[: SEEDS * limit])
-            if len(held) >= SEEDS * limit:
+            some.append(numbers[: SEEDS * limit])
+            count += len(some[-1])
+            if count >= SEEDS * limit:
                 break
+        held = np.sort(np.concatenate(some))
+        held = held[np.append(np.diff(held) != 0, True)]
         if len(held) < limit:
             return SMALLEST
         return float(np.partition(self.scores(held), -limit)[-limit])
