@@ -243,7 +243,7 @@ async def test_a_document_that_the_model_chokes_on_is_named_and_the_others_are_f
     report = await fake_app.ingest.bulk_index(write(PAGES))
 
     assert report.failed == [Failure(path="dog.md", error="RuntimeError: the model choked")]
-    assert counts(report) == {"inserted": 3, "embedded": 4}
+    assert counts(report) == {"inserted": 2, "embedded": 4}
     assert (await found(fake_app, "Feed the owl twice a day.", "dense"))[0] == "owl.md"
 
 

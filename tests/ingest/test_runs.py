@@ -17,7 +17,7 @@ import pytest
 from fakes import FakeEmbedder
 from vademecum.app import App
 from vademecum.errors import RunCancelled, RunNotOpen, UnknownRun
-from vademecum.ingest.report import Listener
+from vademecum.ingest.report import IngestReport, Listener
 from vademecum.settings import Settings
 from vademecum.store.runs import Run
 from vademecum.types import Query
@@ -135,6 +135,31 @@ async def test_a_document_that_fails_later_is_a_failure_of_the_run(
     assert (run.state, run.files_processed, run.files_failed) == ("completed", 2, 1)
     (failure,) = (await fake_app.runs.details(run.id)).failures
     assert (failure.path, "choked" in failure.error) == ("001.md", True)
+
+
+async def test_a_document_that_violates_its_profile_counts_once_as_failed(
+    lexical_app: App, write: Write
+) -> None:
+    lesson = "---\nhardware_tier: {}\n---\n\n# Nodes\n\nA node is a process.\n"
+    folder = write({f"module-1/chapter-1/0{n}.md": lesson.format(n) for n in (1, 2, 9)})
+
+    async def counted(report: IngestReport) -> tuple[int, int, int, int]:
+        run = await last(lexical_app)
+        assert run.files_processed == report.inserted + report.updated
+        assert run.files_skipped == report.unchanged
+        assert run.files_failed == len(report.failed)
+        assert run.files_processed + run.files_skipped + run.files_failed == run.files_total
+        return report.inserted, report.updated, report.unchanged, len(report.failed)
+
+    async def index() -> tuple[int, int, int, int]:
+        done = lexical_app.ingest.bulk_index(folder, collection="book", profile="course")
+        return await counted(await done)
+
+    assert await index() == (2, 0, 0, 1)
+    assert await index() == (0, 0, 2, 1)
+    assert await counted(await lexical_app.ingest.rebuild("book", force=True)) == (0, 2, 0, 1)
+    (folder / "module-1/chapter-1/09.md").write_text(lesson.format(3))
+    assert await index() == (0, 1, 2, 0)
 
 
 async def test_stored_without_waiting_it_is_complete_once_the_queue_is_done(

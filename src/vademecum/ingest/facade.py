@@ -30,7 +30,7 @@ from vademecum.store.jobs import FailedJob, OpenJobs
 from vademecum.store.mirrors import Waiting
 from vademecum.store.runs import Run, RunMode
 from vademecum.telemetry.spans import span
-from vademecum.types import CollectionId
+from vademecum.types import CollectionId, DocumentId
 
 
 class Workers(Protocol):
@@ -286,13 +286,13 @@ class IngestCalls:
         started = time.perf_counter()
         recipe = self._workers.recipe(target, listener)
 
-        async def queue() -> int:
+        async def queue() -> FolderReport:
             async with self._database.transaction() as connection:
                 return await pipeline.queue_stored(
                     connection, target, run, recipe=recipe, force=force
                 )
 
-        report = FolderReport(updated=await self._database.retry(queue))
+        report = await self._database.retry(queue)
         return await self._ingested(target, run, report, started, wait=wait, listener=listener)
 
     async def make_anew(
@@ -311,10 +311,9 @@ class IngestCalls:
             started = time.perf_counter()
             async with self._database.transaction() as connection:
                 await start(connection)
-                stale = await pipeline.queue_stored(
+                report = await pipeline.queue_stored(
                     connection, target, held.run, recipe="", force=True
                 )
-            report = FolderReport(updated=stale)
             return await self._ingested(
                 target, held.run, report, started, wait=wait, listener=listener
             )
@@ -413,11 +412,12 @@ class IngestCalls:
     ) -> IngestReport:
         left, broken = await self._left(target)
         untold = await self._untold(target.id)
+        counts = report.counts(but=await self._database.retry(lambda: self._given_up(run)))
         return IngestReport(
             collection=target.name,
-            inserted=report.inserted,
-            updated=report.updated,
-            unchanged=report.unchanged,
+            inserted=counts["inserted"],
+            updated=counts["updated"],
+            unchanged=counts["unchanged"],
             deleted=report.deleted,
             failed=report.failed + [Failure(path=job.path, error=job.error) for job in broken],
             chunks=progress.chunks,
@@ -437,6 +437,10 @@ class IngestCalls:
                 )
 
         return await self._database.retry(look)
+
+    async def _given_up(self, run: int) -> set[DocumentId]:
+        async with self._database.connection() as connection:
+            return await jobs.given_up(connection, run)
 
     async def _to_write(
         self, name: str, profile: str | None = None, embedder: str | None = None

@@ -9,7 +9,9 @@ import asyncio
 import contextlib
 import os
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
+from collections.abc import Collection as Ids
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -62,26 +64,22 @@ class _Target:
 class FolderReport:
     """What storing a folder did; `failed` names every document that was left out."""
 
-    inserted: int = 0
-    updated: int = 0
-    unchanged: int = 0
+    changes: dict[DocumentId, Change] = field(default_factory=dict)
+    """What became of each document that is stored."""
+    skipped: int = 0
+    """Of the unchanged, those whose chunks stay, and that this very run has not stored before it
+    was resumed."""
     deleted: int = 0
-    again: int = 0
-    """Of the unchanged, those whose chunks are to be made again, or were stored by this very run
-    before it was resumed."""
     failed: list[Failure] = field(default_factory=list)
 
     @property
     def stored(self) -> int:
-        return self.inserted + self.updated + self.again
+        return len(self.changes) - self.skipped
 
-    @property
-    def skipped(self) -> int:
-        return self.unchanged - self.again
-
-    @property
-    def seen(self) -> int:
-        return self.inserted + self.updated + self.unchanged + len(self.failed)
+    def counts(self, *, but: Ids[DocumentId]) -> Counter[Change]:
+        """How many documents were inserted, updated and unchanged, without those that could not
+        be made searchable then."""
+        return Counter(change for one, change in self.changes.items() if one not in but)
 
 
 async def store_folder(
@@ -170,9 +168,9 @@ async def _store_found(
 
 async def queue_stored(
     connection: Connection, collection: Collection, run: int, *, recipe: str, force: bool
-) -> int:
+) -> FolderReport:
     """Queue the stored documents whose chunks another recipe made, or with `force` all of them;
-    how many these are. Call inside a transaction. Until they are made searches see the old ones."""
+    which these are. Call inside a transaction. Until they are made searches see the old ones."""
     every = await documents.to_reprocess(connection, collection.id, recipe=recipe, force=True)
     stale = every
     if force:
@@ -185,7 +183,7 @@ async def queue_stored(
         connection, run, total=len(every), stored=len(stale), skipped=skipped, failed=()
     )
     await runs.note_deletes(connection, run, [])
-    return len(stale)
+    return FolderReport(changes=dict.fromkeys(stale, "updated"))
 
 
 async def store_file(
@@ -242,8 +240,8 @@ def _changed(
             report.failed.append(Failure(path=entry.relative, error=error.reason))
             continue
         if digest == old.source_hash:
-            report.unchanged += 1
-            report.again += old.run_id == target.run
+            report.changes[old.id] = "unchanged"
+            report.skipped += old.run_id != target.run
             untouched.append(old.id)
         else:
             changed.append((entry, old))
@@ -286,14 +284,14 @@ async def _store_file(
     except DatabaseRefused as error:  # too long a path, say
         report.failed.append(Failure(path=file.relative, error=str(error)))
         return
-    if change == "unchanged" and old is not None:
-        if old.needs_processing or old.recipe != target.recipe:
-            # Its content is as it was, but it is not searchable, or not in the present form.
-            await database.retry(lambda: _enqueue(target, stored))
-            report.again += 1
-        elif old.run_id == target.run:
-            report.again += 1
-    setattr(report, change, getattr(report, change) + 1)
+    report.changes[stored] = change
+    if change != "unchanged":
+        return
+    if old is not None and (old.needs_processing or old.recipe != target.recipe):
+        # Its content is as it was, but it is not searchable, or not in the present form.
+        await database.retry(lambda: _enqueue(target, stored))
+    elif old is None or old.run_id != target.run:
+        report.skipped += 1
 
 
 async def _upsert(

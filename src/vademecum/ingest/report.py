@@ -35,7 +35,8 @@ QUIET = Listener()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IngestReport:
-    """What an ingest stored and made searchable, and what it could not."""
+    """What an ingest stored and made searchable, and what it could not. A document counts once:
+    one that is stored and violates its profile, say, has only failed."""
 
     collection: str
     inserted: int

@@ -182,6 +182,12 @@ async def failed(connection: Connection, collection: CollectionId | None = None)
         return await cursor.fetchall()
 
 
+async def given_up(connection: Connection, run: int) -> set[DocumentId]:
+    """Documents of a run that are stored and could not be processed."""
+    cursor = await connection.execute(SQL["given_up"], {"run": run})
+    return {document for (document,) in await cursor.fetchall()}
+
+
 async def waiting_bytes(
     connection: Connection, collection: CollectionId | None = None
 ) -> dict[str, int]:

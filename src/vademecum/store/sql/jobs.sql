@@ -170,6 +170,9 @@ SELECT url, error FROM web_pages
    AND (%(collection)s::integer IS NULL OR collection_id = %(collection)s)
  ORDER BY path;
 
+-- name: given_up
+SELECT document_id FROM processing_queue WHERE run_id = %(run)s AND status = 'failed';
+
 -- name: forget_done_jobs
 DELETE FROM processing_queue
  WHERE status = 'done' AND completed_at < now() - interval '7 days';
