@@ -15,13 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vademecum.ingest.sections import Section, sections
+from vademecum.search.fuse import WEIGHTS
 from vademecum.search.terms import query_terms, term_sequence, terms
 from vademecum.store.cache import PageChunk
 from vademecum.types import ChunkId
 
 K1, B = 1.2, 0.75
-WEIGHTS = {"lexical": 0.6, "dense": 0.4}
-"""As in search; a share where there are no vectors."""
 PAIR_WEIGHT = 0.3
 RECENT_PAGES = 32
 """Of which terms and sections are kept at hand."""
@@ -62,7 +61,8 @@ def locate(text: str, chunks: Sequence[PageChunk]) -> list[Span]:
 def relevance(
     prompt: str, chunks: Sequence[PageChunk], similarity: Mapping[ChunkId, float]
 ) -> NDArray[np.float64]:
-    """How much each chunk matters for the prompt, shape (chunks,)."""
+    """How much each chunk matters for the prompt, shape (chunks,). Words and meaning count as in
+    search; words alone where there are no vectors."""
     lexical = _lexical(prompt, chunks)
     if not similarity:
         return lexical

@@ -11,7 +11,7 @@ import numpy as np
 
 from vademecum.inference.embedder import Embedder
 from vademecum.search.fuse import fuse
-from vademecum.search.pipeline import WEIGHTS
+from vademecum.search.fuse import WEIGHTS
 from vademecum.search.terms import query_terms, terms
 from vademecum.types import Vector
 

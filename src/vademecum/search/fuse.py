@@ -16,6 +16,8 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
+WEIGHTS = {"lexical": 0.6, "dense": 0.4}
+"""Of the retrievers where both take part. Measured: docs/decisions/0006-fusion.md."""
 SHARPNESS = 20.0
 """Of the smooth maximum: a chunk 0.05 below the best still counts by a third (1/e).
 Measured: docs/decisions/0006-fusion.md."""

@@ -22,7 +22,7 @@ from vademecum.ranking import Ranking, ranking_of
 from vademecum.search.boost import BOOSTABLE, boosts
 from vademecum.search.candidates import Candidates, candidates
 from vademecum.search.filters import met, parse_filters
-from vademecum.search.fuse import fuse
+from vademecum.search.fuse import WEIGHTS, fuse
 from vademecum.search.lexical import LexicalRanking, Matches, best_matches, matches
 from vademecum.search.snippet import snippet
 from vademecum.search.terms import query_terms
@@ -48,7 +48,6 @@ from vademecum.vectors.index import Filter, Narrowed, Nearest
 # Measured together: docs/decisions/0006-fusion.md.
 DEPTH = 100
 """Chunks asked of each retriever."""
-WEIGHTS = {"lexical": 0.6, "dense": 0.4}
 BOOSTED = 250
 """Best candidates that a boost may move."""
 PER_HIT = 10

@@ -3,8 +3,9 @@
 from vademecum.errors import LanguageModelRefused
 from vademecum.inference.language.model import Completion, Prompt, Stop
 from vademecum.inference.language.wire import Wire
+from vademecum.settings import OPENAI_URL
 
-URL = "https://api.openai.com/v1"
+URL = OPENAI_URL
 KEY, BASE = "OPENAI_API_KEY", "OPENAI_BASE_URL"
 STOPS: dict[str, Stop] = {"length": "cut off", "content_filter": "declined"}
 LIMITS = ("max_completion_tokens", "max_tokens")
