@@ -10,8 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from vademecum.inference.embedder import Embedder
-from vademecum.search.fuse import fuse
-from vademecum.search.fuse import WEIGHTS
+from vademecum.search.fuse import WEIGHTS, fuse
 from vademecum.search.terms import query_terms, terms
 from vademecum.types import Vector
 
