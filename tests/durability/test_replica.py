@@ -153,6 +153,24 @@ async def test_one_who_was_not_asked_for_long_has_to_have_everything(
     replica.ask("SELECT pg_wal_replay_resume()")
 
 
+async def test_after_a_pause_searches_read_from_the_primary_until_a_new_look(
+    app: App, replica: Server, write: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It may have fallen behind meanwhile, and nobody looked."""
+    monkeypatch.setattr("vademecum.store.replica.LOOK_SECONDS", 60.0)
+    replica.ask("SELECT pg_wal_replay_pause()")
+    await app.ingest.bulk_index(
+        write({"lamp.md": LAMP, "sail.md": "# Sail\n\nSails are mended there.\n"}),
+        collection="docs",
+    )
+    assert "sail.md" not in await paths(app, "mended sails")  # the last look counts
+    monkeypatch.setattr("vademecum.store.replica.LOOK_SECONDS", 0.01)  # and is long ago
+    assert "sail.md" in await paths(app, "mended sails")
+    replica.ask("SELECT pg_wal_replay_resume()")
+    await state(app, reading=True)
+    assert "sail.md" in await paths(app, "mended sails")
+
+
 async def test_a_server_that_follows_none_is_no_replica(
     app: App, primary: Server, notices: list[str]
 ) -> None:
