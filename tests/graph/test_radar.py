@@ -186,6 +186,84 @@ def test_names_that_are_gone(scan: Callable[[dict[str, str]], RadarReport]) -> N
     assert {one.rule for one in report.findings} == {"removed"}
 
 
+def test_arguments_that_are_gone(tmp_path: Path) -> None:
+    library = """
+        import functools
+        from abc import ABC
+        from other import Unknown, wraps_it
+
+        class Base:
+            def __init__(self, url: str) -> None: ...
+
+        class Client(Base, ABC):
+            def __init__(self, url: str, *, cls: type | None = None) -> None: ...
+            def get(self, path: str) -> None: ...
+
+        class Inherits(Client): ...
+
+        class Keeps(Base):
+            def __init__(self, **more: str) -> None: ...
+
+        class Below(Unknown):
+            def __init__(self, url: str) -> None: ...
+
+        class Made(Base):
+            def __new__(cls, *args, **more): ...
+            def __init__(self, url: str) -> None: ...
+
+        class Meta(type):
+            def __call__(cls, *args, **more): ...
+
+        class Called(metaclass=Meta):
+            def __init__(self, url: str) -> None: ...
+
+        @functools.lru_cache
+        def cached(url: str) -> None: ...
+
+        @wraps_it
+        def wrapped(url: str) -> None: ...
+
+        if Unknown:
+            def either(url: str, app: str) -> None: ...
+        else:
+            def either(url: str) -> None: ...
+        """
+    install(tmp_path / ".venv", "lib", "2.0", {"lib/__init__.py": library})
+    root = project(
+        tmp_path,
+        {
+            "a.py": """\
+            import lib
+            lib.Client("u", app=1)
+            lib.Client(url="u", cls=None)
+            lib.cached(url="u", app=1)
+            lib.Client("u").get("p", app=1)
+            lib.Client("u", **{"app": 1})
+            lib.Inherits("u", app=1)
+            lib.Keeps(app=1)
+            lib.Below("u", app=1)
+            lib.Made("u", app=1)
+            lib.Called("u", app=1)
+            lib.wrapped("u", app=1)
+            lib.either("u", app=1)
+            try:
+                lib.Client("u", app=1)
+            except TypeError:
+                pass
+            """
+        },
+    )
+    report = radar(root, home=None)
+
+    assert [(one.line, one.rule, one.parameter, one.guarded) for one in report.findings] == [
+        (2, "removed", "app", False),
+        (4, "removed", "app", False),
+        (15, "removed", "app", True),
+    ]
+    assert report.findings[0].sentence == "lib.Client of lib 2.0 takes no argument 'app'"
+    assert report.findings[0].evidence == "lib/__init__.py:9"
+
+
 def test_what_is_not_a_use(scan: Callable[[dict[str, str]], RadarReport]) -> None:
     report = scan(
         {

@@ -63,6 +63,9 @@ class Api:
     line: int = 0
     dynamic: bool = False
     """Whether names that cannot be read here may exist: `__getattr__`, star imports, C code."""
+    exact: bool = False
+    """Whether a call may name no other arguments than `parameters`: it takes no `**kwargs`, and
+    nothing between the call and the function, such as a decorator, may take them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,7 +132,7 @@ def is_private(path: str) -> bool:
     )
 
 
-_SCHEMA = 1
+_SCHEMA = 2
 """Of the form below; another number is not read."""
 
 

@@ -14,7 +14,7 @@ from vademecum.graph.resolve import Found, Resolver
 
 Rule = Literal["removed", "deprecated", "parameter"]
 RULES: dict[Rule, str] = {
-    "removed": "The installed or locked version has no such name.",
+    "removed": "The installed or locked version has no such name, or takes no such argument.",
     "deprecated": "The library says that this is deprecated.",
     "parameter": "The library says that this argument is deprecated.",
 }
@@ -137,6 +137,28 @@ def _of_use(
             evidence=f"{said.file}:{said.line}" if said.line else said.file,
             overdue=_reached(said.until, library.version),
         )
+    for name in _not_taken(use, meant):
+        yield replace(
+            base,
+            parameter=name,
+            sentence=f"{api_name} of {library.name} {library.version} takes no argument {name!r}",
+            evidence=f"{meant.api.file}:{meant.api.line}",
+        )
+
+
+def _not_taken(use: Use, meant: Found) -> list[str]:
+    """The arguments of a call that its function or class does not have. Methods are left out: a
+    value may be of a class below, which takes more."""
+    if use.kind != "call" or meant.api is None or not meant.api.exact:
+        return []
+    owner = meant.library.apis.get(meant.api.path.rpartition(".")[0])
+    if meant.api.kind != "class" and (owner is None or owner.kind != "module"):
+        return []
+    # As names: the standard library decides at run time what there is.
+    if meant.library.ecosystem == "stdlib" or re.search(r"[(\[{|]", use.target):
+        return []
+    taken = {one.name for one in meant.api.parameters}
+    return [name for name in use.keywords if name not in taken]
 
 
 def _told_gone(library: Library, path: str) -> Deprecation | None:

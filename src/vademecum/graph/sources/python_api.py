@@ -20,6 +20,14 @@ from vademecum.graph.sources.python_returns import class_of, path_of, returned_c
 _NO_API = re.compile(r"(^|\.)(tests|conftest|test_\w+|_vendor|_vendored|vendored|vendor)(\.|$)")
 _DYNAMIC = re.compile(r"\bglobals\(\)|sys\.modules\[|lazy_loader|lazy\.attach|\bexec\(")
 _NOTICES = "vademecum_notices"
+_PLAIN_DECORATORS = {
+    "abc.abstractmethod", "classmethod", "contextlib.asynccontextmanager",
+    "contextlib.contextmanager", "dataclasses.dataclass", "functools.cache", "functools.lru_cache",
+    "staticmethod", "typing.final", "typing.override", "typing_extensions.deprecated",
+    "typing_extensions.final", "typing_extensions.override", "warnings.deprecated",
+}  # fmt: skip
+"""What they decorate takes what it took before."""
+_PLAIN_BASES = {"object", "abc.ABC", "typing.Generic"}
 
 logging.getLogger("griffe").addHandler(logging.NullHandler())
 logging.getLogger("griffe").propagate = False
@@ -183,7 +191,10 @@ class _Notices(griffe.Extension):
         if isinstance(mod.filepath, Path) and mod.filepath.suffix == ".pyi":
             self.overloads[mod.path] = {name: list(each) for name, each in mod.overloads.items()}
 
-    def on_instance(self, *, node: Any, obj: griffe.Object, **rest: Any) -> None:
+    def on_instance(self, *, node: Any, obj: griffe.Object, agent: Any, **rest: Any) -> None:
+        # Under a condition there may be several of the name, and stubs may leave things out.
+        alone = isinstance(getattr(node, "parent", None), ast.Module | ast.ClassDef)
+        obj.extra[_NOTICES]["alone"] = alone and str(agent.filepath).endswith(".py")
         if isinstance(node, ast.ClassDef):
             obj.extra[_NOTICES]["found"] = notices.of_class(node, self._constants)
             obj.extra[_NOTICES]["dynamic"] = self._sets or bool(node.keywords)
@@ -297,6 +308,7 @@ def _api(obj: griffe.Object, search: list[str]) -> Api:
         init = obj.members.get("__init__")
         called = _called(init) if isinstance(init, griffe.Function) else {}
         called |= {"returns": None, "returns_path": None}
+        called["exact"] = bool(called.get("exact")) and _is_plainly_made(obj)
         if "signature" in called:
             called["signature"] = f"{obj.name}{called['signature'].removeprefix('__init__')}"
         return replace(base, **called, bases=tuple(path_of(b) or str(b) for b in obj.bases))
@@ -331,12 +343,39 @@ def _called(function: griffe.Function) -> dict[str, Any]:
                 annotation=str(one.annotation) if one.annotation is not None else None,
                 default=str(one.default) if one.default is not None else None,
             )
-            for one in function.parameters
-            if one.name not in ("self", "cls")
+            for one in list(function.parameters)[_is_bound(function) :]
         ),
+        "exact": _is_plain(function)
+        and all(one.kind is not griffe.ParameterKind.var_keyword for one in function.parameters),
         "returns": str(returns) if returns is not None else None,
         "returns_path": given,
     }
+
+
+def _is_bound(function: griffe.Function) -> bool:
+    """Whether its first parameter is the object or the class that it is called on."""
+    first = next(iter(function.parameters), None)
+    in_class = isinstance(function.parent, griffe.Class)
+    return in_class and first is not None and first.name in ("self", "cls")
+
+
+def _is_plain(obj: griffe.Function | griffe.Class) -> bool:
+    """Whether the name means what is written here, and nothing is put around it."""
+    decorators = {one.callable_path for one in obj.decorators}
+    return bool(obj.extra[_NOTICES].get("alone")) and decorators <= _PLAIN_DECORATORS
+
+
+def _is_plainly_made(made: griffe.Class) -> bool:
+    """Whether a call of the class is one of its `__init__`: no `__new__` and no metaclass."""
+    bases = [one for one in made.bases if path_of(one) not in _PLAIN_BASES]
+    above = made.resolved_bases
+    return (
+        _is_plain(made)
+        and "__new__" not in made.members
+        and not made.extra[_NOTICES].get("dynamic")
+        and len(above) == len(bases)
+        and all(isinstance(one, griffe.Class) and _is_plainly_made(one) for one in above)
+    )
 
 
 def _read(attribute: griffe.Attribute) -> dict[str, Any]:
