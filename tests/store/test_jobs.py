@@ -13,6 +13,7 @@ from fakes import FakeEmbedder
 from vademecum.store import collections, documents, jobs
 from vademecum.store.db import Database
 from vademecum.store.jobs import Job, OpenJobs
+from vademecum.store.sql import SQL
 from vademecum.types import CollectionId, Document, Source
 from vademecum.worker import Worker
 
@@ -367,6 +368,26 @@ async def test_open_jobs_tell_when_the_next_is_due(queue: Queue) -> None:
 
     assert left.due_in is not None
     assert 0 < left.due_in <= jobs.BACK_OFF_SECONDS
+
+
+async def test_what_is_left_is_found_without_a_look_at_what_is_done(queue: Queue) -> None:
+    await queue.fill(["one", "two", "three"])
+    [job] = await queue.lease(limit=1)
+    await queue.fail(job, final=True)
+    await queue.run(
+        "INSERT INTO processing_queue (document_id, collection_id, status, completed_at)"
+        f" SELECT 1, {queue.collection}, 'done', now() FROM generate_series(1, 5000)"
+    )
+    await queue.run("ANALYZE processing_queue")
+    assert await queue.open() == (2, 0, 1)
+    async with queue.database.connection() as connection:
+        for name in ("open_jobs", "failed_jobs", "waiting_bytes"):
+            values = {"collection": queue.collection, "max_deaths": 5}
+            query = f"EXPLAIN {SQL[name]}".encode()
+            cursor = await connection.execute(query, values, prepare=False)
+            plan = "\n".join(line for (line,) in await cursor.fetchall())
+            assert "processing_queue_open" in plan, plan
+            assert "Seq Scan on processing_queue" not in plan, plan
 
 
 async def open_jobs(queue: Queue) -> OpenJobs:

@@ -88,6 +88,7 @@ SELECT c.name, c.profile, c.embedder,
                     count(*) FILTER (WHERE j.status = 'processing') AS processing,
                     count(*) FILTER (WHERE j.status = 'failed') AS failed
                FROM processing_queue j JOIN crawled_documents d ON d.id = j.document_id
+              WHERE j.status <> 'done'
               GROUP BY d.collection_id) q ON q.collection_id = c.id
  WHERE %(name)s::text IS NULL OR c.name = %(name)s
  ORDER BY c.name;

@@ -157,7 +157,8 @@ SELECT count(*) FILTER (WHERE status = 'pending') AS pending,
        extract(epoch FROM min(available_at) FILTER (WHERE status = 'pending') - now())::float8
            AS due_in
   FROM processing_queue
- WHERE %(collection)s::integer IS NULL OR collection_id = %(collection)s;
+ WHERE status <> 'done'
+   AND (%(collection)s::integer IS NULL OR collection_id = %(collection)s);
 
 -- name: failed_jobs
 -- Documents that were given up, and pages that nobody survived reading.
