@@ -4,6 +4,7 @@ import asyncio
 from uuid import uuid4
 
 import pytest
+from psycopg.types.json import Jsonb
 
 from vademecum.app import App
 from vademecum.errors import BadInput
@@ -13,7 +14,7 @@ async def test_a_note_is_saved_and_found(fake_app: App) -> None:
     saved = await fake_app.notes.save(
         "shop",
         "Orders are written by the worker only.",
-        kind="decision",
+        type="decision",
         tags=["DB", "orders"],
         importance=8,
         evidence=["src/worker.py:12"],
@@ -28,11 +29,29 @@ async def test_a_note_is_saved_and_found(fake_app: App) -> None:
     assert found.similarity is not None
     assert found.lexical
     assert await fake_app.notes.search("shop", "orders", importance=9) == []
-    assert await fake_app.notes.search("shop", "orders", kind="pattern") == []
+    assert await fake_app.notes.search("shop", "orders", type="pattern") == []
     assert await fake_app.notes.search("shop", "orders", tags=["ui"]) == []
     assert len(await fake_app.notes.search("shop", "orders", tags=["db"])) == 1
     [listed] = await fake_app.notes.list_notes("shop", tags=["orders"], importance=8)
     assert listed.id == saved.note.id
+
+
+async def test_notes_whose_type_was_called_kind_keep_it(lexical_app: App) -> None:
+    saved = await lexical_app.notes.save("shop", "Orders are written at night.", type="decision")
+    async with lexical_app.database.connection() as connection:
+        await connection.execute("DELETE FROM schema_migrations WHERE name = '0041_note_types.sql'")
+        await connection.execute("ALTER TABLE notes RENAME COLUMN type TO kind")
+        await connection.execute(
+            "UPDATE crawled_documents SET metadata = metadata - 'type' || %(old)s,"
+            " facets = facets - 'type' || %(old)s",
+            {"old": Jsonb({"kind": "decision"})},
+        )
+
+    async with App.open(lexical_app.settings) as app:
+        assert [one.type for one in await app.notes.list_notes("shop")] == ["decision"]
+        [found] = await app.notes.search("shop", "orders", type="decision")
+        assert found.note.id == saved.note.id
+        assert await app.notes.search("shop", "orders", type="pattern") == []
 
 
 async def test_a_note_that_says_otherwise_replaces_the_older_one(fake_app: App) -> None:
@@ -53,10 +72,10 @@ async def test_a_note_that_says_otherwise_replaces_the_older_one(fake_app: App) 
 
 async def test_replaced_by_title_by_name_and_not_across_types(fake_app: App) -> None:
     save = fake_app.notes.save
-    first = await save("shop", "Use tabs", title="Style", kind="convention")
-    other = await save("shop", "About our style", title="Style", kind="context")
+    first = await save("shop", "Use tabs", title="Style", type="convention")
+    other = await save("shop", "About our style", title="Style", type="context")
     assert other.replaced == []
-    second = await save("shop", "Spaces it is", title="style", kind="convention")
+    second = await save("shop", "Spaces it is", title="style", type="convention")
     assert [one.id for one in second.replaced] == [first.note.id]
     third = await save("shop", "No style guide at all", replaces=[other.note.id])
     assert [one.why for one in third.replaced] == ["the new note names it"]
@@ -114,7 +133,7 @@ async def test_wrong_input_changes_nothing(fake_app: App) -> None:
     for wrong in (
         {"content": " "},
         {"content": "x", "project": ""},
-        {"content": "x", "kind": "gossip"},
+        {"content": "x", "type": "gossip"},
         {"content": "x", "importance": 11},
         {"content": "x" * 20_001},
         {"content": "x", "tags": ["a,b"]},

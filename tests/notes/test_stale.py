@@ -139,14 +139,14 @@ async def test_a_kept_answer_is_asked_again(fake_app: App, write: Write) -> None
     first = await fake_app.answer(question, collection="kb", keep_for="shop")
     assert first.kept is not None
     note, _ = await fake_app.notes.show("shop", first.kept)
-    assert (note.kind, note.title, note.content) == ("answer", question, first.answer)
+    assert (note.type, note.title, note.content) == ("answer", question, first.answer)
     assert "kb/pool.md#size" in note.evidence
     await _index(fake_app, write({"pool.md": POOL.replace("6", "12"), "ports.md": OTHER}))
     assert [kind for kind, _, _ in await _stale(fake_app)] == ["answer"]
     done = await fake_app.stale.refresh()
     assert ([one.id for one in done.refreshed], done.left) == ([str(first.kept)], [])
     assert await _stale(fake_app) == []
-    [now] = await fake_app.notes.list_notes("shop", kind="answer")
+    [now] = await fake_app.notes.list_notes("shop", type="answer")
     assert "12 connections" in now.content
     old, _ = await fake_app.notes.show("shop", first.kept)
     assert old.replaced_by == now.id
@@ -169,7 +169,7 @@ async def test_an_answer_that_stays_the_same_is_confirmed(fake_app: App, write: 
     assert [kind for kind, _, _ in await _stale(fake_app)] == ["answer"]
     done = await fake_app.stale.refresh()
     assert done.left == []
-    [now] = await fake_app.notes.list_notes("shop", kind="answer")
+    [now] = await fake_app.notes.list_notes("shop", type="answer")
     assert now.id == first.kept
 
 
@@ -181,7 +181,7 @@ async def test_only_what_was_found_is_kept(fake_app: App, write: Write) -> None:
     with pytest.raises(BadInput, match="200 characters"):
         await fake_app.answer("why " * 60, collection="kb", keep_for="shop")
     with pytest.raises(BadInput, match="no type 'answer'"):
-        await fake_app.notes.save("shop", "x", kind="answer")
+        await fake_app.notes.save("shop", "x", type="answer")
 
 
 async def test_a_summary_is_stale_until_its_document_is_made_again(

@@ -63,11 +63,29 @@ async def test_http_and_mcp_agree(fake_app: App) -> None:
         assert (await post("/notes/remove", project="shop", id=saved["id"]))["recorded"]
 
 
+async def test_a_note_has_a_type_that_was_once_called_kind(lexical_app: App) -> None:
+    transport = httpx.ASGITransport(app=create_api(lexical_app))
+    async with httpx.AsyncClient(transport=transport, base_url="http://x") as http:
+        for number, word in enumerate(("type", "kind")):
+            note = {"project": "shop", "content": f"Rule {number}.", word: "convention"}
+            saved = (await http.post("/notes/save", json=note)).json()
+            assert saved["note"]["type"] == "convention"
+            for kept, count in (("convention", number + 1), ("pattern", 0)):
+                wanted = {"project": "shop", "query": "rule", word: kept}
+                listed = (await http.post("/notes/list", json=wanted)).json()["notes"]
+                found = (await http.post("/notes/search", json=wanted)).json()["results"]
+                assert (len(listed), len(found)) == (count, count)
+        schemas = (await http.get("/openapi.json")).json()["components"]["schemas"]
+        assert "type" in schemas["NewNote"]["properties"]
+        assert "kind" not in schemas["NewNote"]["properties"]
+
+
 def test_commands(vade: Vade, tmp_path: Path) -> None:
     none = {"VADE_EMBEDDER": "none"}
     saved = vade("note", "save", "The pool has 6 connections.", "-p", "shop", "--json", **none)
     assert saved.returncode == 0, saved.stderr
     number = json.loads(saved.stdout)["note"]["id"]
+    assert json.loads(saved.stdout)["note"]["type"] == "learning"
     found = vade("note", "search", "pool connections", "-p", "shop", "--json", **none)
     assert [one["note"]["id"] for one in json.loads(found.stdout)["results"]] == [number]
     trace = tmp_path / "trace.txt"

@@ -156,7 +156,7 @@ class ContextCalls:
             project,
             f"{failure.pattern}\n\n{solution.strip()}",
             title=f"Solution: {failure.pattern}"[:200],
-            kind="pattern",
+            type="pattern",
             tags=[SOLUTION, failure.kind],
             importance=8,
             evidence=[source] if source else [],

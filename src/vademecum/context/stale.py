@@ -13,7 +13,7 @@ from uuid import UUID
 from vademecum.access import require_all
 from vademecum.errors import VadeError
 from vademecum.graph.nodes import kind_named
-from vademecum.notes.kinds import ANSWER
+from vademecum.notes.types import ANSWER
 from vademecum.store import collections, rests_on
 from vademecum.store.db import Database
 from vademecum.store.rests_on import RestingRelation, StaleNote, StaleSummary
@@ -91,7 +91,7 @@ class StaleCalls:
         async with self._database.connection() as connection:
             resting = await rests_on.stale_notes(connection, collection)
         for note in resting:
-            if note.kind != ANSWER:
+            if note.type != ANSWER:
                 continue
             try:
                 # An answer is from one collection.
@@ -115,7 +115,7 @@ class StaleCalls:
 
 def _note(one: StaleNote) -> Stale:
     return Stale(
-        kind="answer" if one.kind == ANSWER else "note",
+        kind="answer" if one.type == ANSWER else "note",
         id=str(one.id),
         project=one.project,
         title=one.title,

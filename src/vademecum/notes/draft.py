@@ -7,7 +7,7 @@ from uuid import UUID
 
 from vademecum.errors import BadInput
 from vademecum.notes.contradiction import contradicts, same
-from vademecum.notes.kinds import ANSWER, KINDS
+from vademecum.notes.types import ANSWER, TYPES
 from vademecum.store.notes import Note
 from vademecum.store.rests_on import Passage
 
@@ -21,7 +21,7 @@ _TAG = re.compile(r"[\w][\w .:/+#-]{0,99}")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Draft:
     project: str
-    kind: str
+    type: str
     title: str
     content: str
     tags: Sequence[str] = ()
@@ -62,26 +62,26 @@ class Draft:
     def repeats(self, known: Note) -> bool:
         """Whether a note says the same; the same answer to another question is another one."""
         return (
-            known.kind == self.kind
+            known.type == self.type
             and same(self.content, known.content)
-            and (self.kind != ANSWER or known.title == self.title)
+            and (self.type != ANSWER or known.title == self.title)
         )
 
     def ends(self, old: Note) -> str | None:
         """Why a note holds no longer when this one is saved."""
         if old.id in self.replaces:
             return "the new note names it"
-        if old.kind != self.kind:
+        if old.type != self.type:
             return None
         if old.title.lower() == self.title.lower():
             return f"a newer note has its title, {old.title!r}"
         # Answers quote: two of them that differ in a value may well be about two things.
-        return None if self.kind == ANSWER else contradicts(self.content, old.content)
+        return None if self.type == ANSWER else contradicts(self.content, old.content)
 
 
-def check_kind(kind: str | None, known: Sequence[str] = (*KINDS, ANSWER)) -> None:
-    if kind is not None and kind not in known:
-        raise BadInput(f"there is no type {kind!r} of note", hint=f"Types: {', '.join(known)}.")
+def check_type(given: str | None, known: Sequence[str] = (*TYPES, ANSWER)) -> None:
+    if given is not None and given not in known:
+        raise BadInput(f"there is no type {given!r} of note", hint=f"Types: {', '.join(known)}.")
 
 
 def check_project(project: str) -> str:

@@ -8,8 +8,8 @@ from uuid import UUID
 from vademecum.access import require
 from vademecum.errors import BadInput, UnknownCollection
 from vademecum.notes import evidence as evidences
-from vademecum.notes.draft import MAX_EVIDENCE, Draft, check_kind, check_project
-from vademecum.notes.kinds import ANSWER, KINDS
+from vademecum.notes.draft import MAX_EVIDENCE, Draft, check_project, check_type
+from vademecum.notes.types import ANSWER, TYPES
 from vademecum.store import documents, rests_on
 from vademecum.store import notes as rows
 from vademecum.store.collections import Collection
@@ -78,24 +78,24 @@ class Notes:
         content: str,
         *,
         title: str = "",
-        kind: str = "learning",
+        type: str = "learning",  # noqa: A002 - the word for it everywhere
         tags: Sequence[str] = (),
         importance: int = 5,
         evidence: Sequence[str] = (),
         agent: str = "",
         replaces: Sequence[UUID] = (),
     ) -> SavedNote:
-        """Keep a note. It replaces those named, one of the same title and kind, and those that it
+        """Keep a note. It replaces those named, one of the same title and type, and those that it
         contradicts; the same again only confirms what is kept. Evidence that names passages of
         documents is watched: when one changes, the note is stale. Raises BadInput.
         """
-        check_kind(kind, KINDS)
+        check_type(type, TYPES)
         return await self._save(
             Draft(
                 project=project,
                 content=content,
                 title=title,
-                kind=kind,
+                type=type,
                 tags=tags,
                 importance=importance,
                 evidence=evidence,
@@ -121,7 +121,7 @@ class Notes:
                 project=project,
                 content=answer,
                 title=question,
-                kind=ANSWER,
+                type=ANSWER,
                 evidence=list(dict.fromkeys(places))[:MAX_EVIDENCE],
                 agent=agent,
                 replaces=replaces,
@@ -192,7 +192,7 @@ class Notes:
         number = await rows.insert(
             connection,
             project=draft.project,
-            kind=draft.kind,
+            type=draft.type,
             title=draft.title,
             content=draft.content,
             tags=draft.tags,
@@ -217,19 +217,19 @@ class Notes:
         self,
         project: str,
         *,
-        kind: str | None = None,
+        type: str | None = None,  # noqa: A002 - the word for it everywhere
         tags: Sequence[str] = (),
         importance: int = 1,
         limit: int = 100,
     ) -> list[Note]:
         """Notes that hold, the most important and newest first."""
         require("read", COLLECTION)
-        check_kind(kind)
+        check_type(type)
         async with self._database.connection() as connection:
             return await rows.in_force(
                 connection,
                 check_project(project),
-                kind=kind,
+                type=type,
                 tags=[tag.lower() for tag in tags],
                 importance=importance,
                 limit=limit,
@@ -240,19 +240,19 @@ class Notes:
         project: str,
         query: str,
         *,
-        kind: str | None = None,
+        type: str | None = None,  # noqa: A002 - the word for it everywhere
         tags: Sequence[str] = (),
         importance: int = 1,
         limit: int = 8,
     ) -> list[FoundNote]:
         """Notes that answer a query, best first, by words and meaning. Raises BadInput."""
         require("read", COLLECTION)
-        check_kind(kind)
+        check_type(type)
         if not 1 <= limit <= 100:
             raise BadInput(f"k must be from 1 to 100, not {limit}")
         filters = [f"project={_digest(check_project(project))}", f"importance>={importance}"]
-        if kind:
-            filters.append(f"kind={kind}")
+        if type:
+            filters.append(f"type={type}")
         wanted = Query(
             text=query,
             collection=COLLECTION,
@@ -348,7 +348,7 @@ class Notes:
         url = f"urn:uuid:{note.id}"
         facets = {
             "project": _digest(note.project),
-            "kind": note.kind,
+            "type": note.type,
             "importance": note.importance,
         }
         document = documents.written(note.title, text, facets)

@@ -19,7 +19,7 @@ class Note:
 
     id: UUID
     project: str
-    kind: str
+    type: str
     title: str
     content: str
     tags: list[str]
@@ -45,7 +45,7 @@ async def in_force(
     connection: Connection,
     project: str,
     *,
-    kind: str | None = None,
+    type: str | None = None,  # noqa: A002 - the word for it everywhere
     tags: Sequence[str] = (),
     importance: int = 1,
     limit: int = 2000,
@@ -53,7 +53,7 @@ async def in_force(
     """Notes that hold, the most important and newest first."""
     values = {
         "project": project,
-        "kind": kind,
+        "type": type,
         "tags": list(tags),
         "importance": importance,
         "limit": limit,

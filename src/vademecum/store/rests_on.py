@@ -25,7 +25,7 @@ class Passage:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StaleNote:
     id: UUID
-    kind: str
+    type: str
     project: str
     title: str
     why: list[str]

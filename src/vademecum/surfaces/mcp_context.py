@@ -101,7 +101,7 @@ def add_tools(server: MCPServer, opened: Opened) -> None:
             project,
             content,
             title=title,
-            kind=type,
+            type=type,
             tags=tags or (),
             importance=importance,
             evidence=evidence or (),

@@ -3,26 +3,26 @@ SELECT pg_advisory_xact_lock(hashtextextended('notes:' || %(project)s, 0));
 
 -- name: notes_in_force
 -- Notes that hold, the most important and newest first.
-SELECT id, project, kind, title, content, tags, importance, evidence, agent, replaced_by,
+SELECT id, project, type, title, content, tags, importance, evidence, agent, replaced_by,
        replaced_why, created_at, updated_at,
        ARRAY(SELECT DISTINCT why FROM no_longer_stands s WHERE s.note_id = notes.id ORDER BY 1) AS stale
   FROM notes
  WHERE project = %(project)s AND replaced_by IS NULL AND NOT removed
-   AND (%(kind)s::text IS NULL OR kind = %(kind)s)
+   AND (%(type)s::text IS NULL OR type = %(type)s)
    AND tags @> %(tags)s::text[]
    AND importance >= %(importance)s
  ORDER BY importance DESC, updated_at DESC, id
  LIMIT %(limit)s;
 
 -- name: notes_by_id
-SELECT id, project, kind, title, content, tags, importance, evidence, agent, replaced_by,
+SELECT id, project, type, title, content, tags, importance, evidence, agent, replaced_by,
        replaced_why, created_at, updated_at,
        ARRAY(SELECT DISTINCT why FROM no_longer_stands s WHERE s.note_id = notes.id ORDER BY 1) AS stale
   FROM notes
  WHERE project = %(project)s AND id = ANY(%(ids)s) AND NOT removed;
 
 -- name: notes_replaced_by
-SELECT id, project, kind, title, content, tags, importance, evidence, agent, replaced_by,
+SELECT id, project, type, title, content, tags, importance, evidence, agent, replaced_by,
        replaced_why, created_at, updated_at,
        ARRAY(SELECT DISTINCT why FROM no_longer_stands s WHERE s.note_id = notes.id ORDER BY 1) AS stale
   FROM notes
@@ -30,8 +30,8 @@ SELECT id, project, kind, title, content, tags, importance, evidence, agent, rep
  ORDER BY updated_at DESC;
 
 -- name: insert_note
-INSERT INTO notes (project, kind, title, content, tags, importance, evidence, agent)
-VALUES (%(project)s, %(kind)s, %(title)s, %(content)s, %(tags)s, %(importance)s, %(evidence)s,
+INSERT INTO notes (project, type, title, content, tags, importance, evidence, agent)
+VALUES (%(project)s, %(type)s, %(title)s, %(content)s, %(tags)s, %(importance)s, %(evidence)s,
         %(agent)s)
 RETURNING id;
 

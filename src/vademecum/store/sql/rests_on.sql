@@ -35,7 +35,7 @@ DELETE FROM rests_on r
 SELECT DISTINCT collection, path, section_id FROM rests_on WHERE note_id = %(note)s ORDER BY 1, 2, 3;
 
 -- name: stale_notes
-SELECT n.id, n.kind, n.project, n.title, array_agg(DISTINCT s.why ORDER BY s.why) AS why,
+SELECT n.id, n.type, n.project, n.title, array_agg(DISTINCT s.why ORDER BY s.why) AS why,
        array_agg(DISTINCT s.collection) AS collections
   FROM no_longer_stands s JOIN notes n ON n.id = s.note_id
  WHERE n.replaced_by IS NULL AND NOT n.removed

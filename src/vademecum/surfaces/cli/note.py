@@ -5,7 +5,7 @@ from uuid import UUID
 
 import click
 
-from vademecum.notes.kinds import ANSWER, KINDS
+from vademecum.notes.types import ANSWER, TYPES
 from vademecum.settings import Settings
 from vademecum.surfaces.cli.project import PROJECT
 from vademecum.surfaces.cli.run import note, options, print_json, run, text_of
@@ -15,9 +15,7 @@ if TYPE_CHECKING:
     from vademecum.store.notes import Note
 
 _NOTE = click.argument("number", metavar="ID", type=click.UUID)
-_KIND = click.option(
-    "--type", "kind", type=click.Choice([*KINDS, ANSWER]), help="Only of this type."
-)
+_TYPE = click.option("--type", type=click.Choice([*TYPES, ANSWER]), help="Only of this type.")
 _TAGS = click.option("--tag", "tags", multiple=True, metavar="TAG", help="May be repeated.")
 _AT_LEAST = click.option(
     "--importance", default=1, show_default=True, metavar="N", help="At least, 1 to 10."
@@ -45,8 +43,7 @@ def note_command() -> None:
 @click.option("--title", default="", metavar="TEXT", help="Default: the first sentence.")
 @click.option(
     "--type",
-    "kind",
-    type=click.Choice(KINDS),
+    type=click.Choice(TYPES),
     default="learning",
     show_default=True,
     help="What it is.",
@@ -73,7 +70,7 @@ def save(settings: Settings, as_json: bool, content: str, project: str, **given:
 
 @note_command.command("list")
 @PROJECT
-@_KIND
+@_TYPE
 @_TAGS
 @_AT_LEAST
 @click.option("-k", "limit", default=50, show_default=True, metavar="N", help="How many.")
@@ -93,7 +90,7 @@ def list_notes(settings: Settings, as_json: bool, project: str, **chosen: Any) -
 @note_command.command("search")
 @click.argument("query")
 @PROJECT
-@_KIND
+@_TYPE
 @_TAGS
 @_AT_LEAST
 @click.option("-k", "limit", default=8, show_default=True, metavar="N", help="How many.")
@@ -202,7 +199,7 @@ def _told(saved: "SavedNote", as_json: bool) -> None:
 def _print(one: "Note", more: str = "") -> None:
     click.secho(one.title, bold=True)
     tags = f"  [{', '.join(one.tags)}]" if one.tags else ""
-    click.echo(f"  {one.id}  {one.kind}, importance {one.importance}{tags}{more}")
+    click.echo(f"  {one.id}  {one.type}, importance {one.importance}{tags}{more}")
     if one.content.rstrip(".") != one.title:
         for line in one.content.splitlines():
             click.echo(f"    {line}")

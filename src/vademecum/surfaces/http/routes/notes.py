@@ -4,18 +4,21 @@ from typing import Annotated, Literal
 from uuid import UUID
 
 from fastapi import APIRouter
-from pydantic import BaseModel, Field
+from pydantic import AliasChoices, BaseModel, Field
 
 from vademecum.context.decide import Decision
 from vademecum.context.outside import Outside
 from vademecum.context.stale import Stale
 from vademecum.notes.draft import MAX_CONTENT
 from vademecum.notes.facade import FoundNote, SavedNote
-from vademecum.notes.kinds import Kind
+from vademecum.notes.types import NoteType
 from vademecum.store.notes import Note
 from vademecum.surfaces.http.routes.shared import FAILURES, Name, OpenApp, Short, Text, Traceback
 
 router = APIRouter(tags=["notes"], responses=FAILURES)
+
+# What it was called before.
+_ALSO_KIND = Field(validation_alias=AliasChoices("type", "kind"))
 
 
 class OfProject(BaseModel):
@@ -25,7 +28,7 @@ class OfProject(BaseModel):
 class NewNote(OfProject):
     content: Annotated[Text, Field(min_length=1, max_length=MAX_CONTENT)]
     title: Annotated[Text, Field(max_length=200)] = ""
-    kind: Kind = "learning"
+    type: Annotated[NoteType, _ALSO_KIND] = "learning"
     tags: Annotated[list[Name], Field(max_length=20)] = []
     importance: Annotated[int, Field(ge=1, le=10)] = 5
     evidence: Annotated[list[Short], Field(max_length=20)] = []
@@ -34,7 +37,7 @@ class NewNote(OfProject):
 
 
 class Chosen(OfProject):
-    kind: Kind | Literal["answer"] | None = None
+    type: Annotated[NoteType | Literal["answer"] | None, _ALSO_KIND] = None
     tags: Annotated[list[Name], Field(max_length=20)] = []
     importance: Annotated[int, Field(ge=1, le=10)] = 1
     limit: Annotated[int, Field(ge=1, le=100)] = 20
@@ -123,7 +126,7 @@ async def save(app: OpenApp, note: NewNote) -> SavedNote:
         note.project,
         note.content,
         title=note.title,
-        kind=note.kind,
+        type=note.type,
         tags=note.tags,
         importance=note.importance,
         evidence=note.evidence,
@@ -138,7 +141,7 @@ async def list_notes(app: OpenApp, asked: Chosen) -> Notes:
     return Notes(
         notes=await app.notes.list_notes(
             asked.project,
-            kind=asked.kind,
+            type=asked.type,
             tags=asked.tags,
             importance=asked.importance,
             limit=asked.limit,
@@ -153,7 +156,7 @@ async def search(app: OpenApp, asked: NoteSearch) -> Found:
         results=await app.notes.search(
             asked.project,
             asked.query,
-            kind=asked.kind,
+            type=asked.type,
             tags=asked.tags,
             importance=asked.importance,
             limit=asked.limit,

@@ -2,7 +2,7 @@
 
 from typing import Literal, get_args
 
-Kind = Literal["pattern", "decision", "convention", "learning", "context"]
-KINDS: tuple[Kind, ...] = get_args(Kind)
+NoteType = Literal["pattern", "decision", "convention", "learning", "context"]
+TYPES: tuple[NoteType, ...] = get_args(NoteType)
 ANSWER = "answer"
 """The type of answers that are kept: the question is the title. Nobody writes one himself."""
