@@ -34,7 +34,7 @@ async def test_what_is_known_of_a_prompt_is_told_once(fake_app: App, tmp_path: P
     shop = tmp_path / "shop"
     (shop / ".git").mkdir(parents=True)
     (shop / "src").mkdir()
-    await fake_app.notes.save("shop", NOTE, kind="decision", importance=8)
+    await fake_app.notes.save("shop", NOTE, type="decision", importance=8)
     told = await _said(fake_app, shop / "src")
     assert told is not None
     assert NOTE.rstrip(".") in told
