@@ -128,6 +128,7 @@ class App:
             index=self.mirrors.index_for,
             reranker=self.models.reranker,
             rerank_ms=settings.rerank_ms,
+            kept_bytes=settings.kept_megabytes * 1_000_000,
         )
         self.notes = Notes(
             database,
@@ -258,6 +259,7 @@ class App:
                 try:
                     yield app
                 finally:
+                    await app._searcher.close()
                     await app.reads.close()
                     await app.cache.close()
                     await app.mirrors.close()

@@ -1,5 +1,6 @@
 """Rankings as arrays: what a retriever found, best first, in one piece as the database packs it."""
 
+from collections.abc import Collection as Ids
 from collections.abc import Mapping, Sequence
 from uuid import UUID
 
@@ -61,6 +62,14 @@ def scored(ranking: Ranking) -> list[Scored]:
 
 def chunk_id(entry: np.void) -> ChunkId:
     return ChunkId(UUID(int=int(entry["high"]) << 64 | int(entry["low"])))
+
+
+def let_through(documents: Ids[DocumentId]) -> NDArray[np.bool_]:
+    """Which documents may be found, by their numbers; the last entry stands for all that are not
+    there, and is false."""
+    passing = np.zeros(max(documents, default=0) + 2, np.bool_)
+    passing[np.fromiter(documents, np.int64, len(documents))] = True
+    return passing
 
 
 def by_id(ranking: Ranking) -> NDArray[np.intp]:

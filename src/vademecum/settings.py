@@ -87,6 +87,9 @@ class Settings:
     """Secret of this installation that users are hashed with; another one finds none of them."""
     memory_allowed: str = ""
     """Words, by commas, that the privacy gate of the memory is to let through."""
+    kept_megabytes: int = 200
+    """Memory in which a process keeps collections that it is often asked to search; 0 keeps
+    none."""
     search_log_days: int = 90
     """How long is kept which sources were read after which search; 0 keeps nothing of it."""
     neo4j_url: str | None = None

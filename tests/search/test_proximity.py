@@ -14,7 +14,7 @@ def held(
 ) -> list[list[bool]]:
     joined = [one for chunk in chunks for one in (*chunk, 0)][:-1]
     lengths = np.array([len(chunk) for chunk in chunks], np.int32)
-    sequences = np.array(joined, dtype="<i4").tobytes()
+    sequences = np.array(joined, dtype=np.int32)
     found: list[list[bool]] = pairs_held(sequences, lengths, words, together).tolist()
     return found
 

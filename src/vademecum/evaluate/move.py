@@ -24,7 +24,6 @@ from vademecum.search import pipeline as searching
 from vademecum.store import collections, embeddings, moves, searches
 from vademecum.store.collections import Collection
 from vademecum.store.db import Connection, Database
-from vademecum.store.lexical import KeptEntries
 from vademecum.store.moves import JudgedBy, MoveRow, MoveState
 from vademecum.types import CollectionId, EmbeddingSpace, Hit, Query
 
@@ -264,7 +263,7 @@ class Moves:
 
     async def _asked(self, side: Collection, questions: Sequence[Question]) -> Any:
         embedder = self._embedder(side.embedder)
-        kept = KeptEntries()
+        kept = searching.Kept()
 
         async def search(query: Query) -> Sequence[Hit]:
             return await searching.search(self._database, side, embedder, query, kept)

@@ -20,7 +20,6 @@ from vademecum.settings import Settings
 from vademecum.store import chunks, documents, embeddings, jobs, mirrors
 from vademecum.store.collections import Collection
 from vademecum.store.db import Database
-from vademecum.store.lexical import KeptEntries
 from vademecum.store.mirrors import MirrorId, MirrorRow, Waiting
 from vademecum.types import ChunkId, CollectionId, DocumentId, EmbeddingSpace, Hit, Query
 from vademecum.vectors.fallback import Away, Fallback
@@ -359,7 +358,7 @@ class MirrorCalls:
         if not questions:
             return seen
 
-        kept = KeptEntries()
+        kept = searching.Kept()
 
         async def search(query: Query, index: Nearest | None) -> Sequence[Hit]:
             return await searching.search(self._database, target, embedder, query, kept, index)

@@ -14,14 +14,15 @@ from vademecum.errors import ModelUnavailable, NoVectors
 from vademecum.inference.embedder import Embedder
 from vademecum.inference.reranker import Reranker
 from vademecum.search import pipeline
+from vademecum.search.pipeline import Kept
 from vademecum.search.rerank import SHORTLIST, STANDS, rerank
 from vademecum.store import collections
 from vademecum.store.collections import Collection
 from vademecum.store.db import Database
-from vademecum.store.lexical import KeptEntries
 from vademecum.store.replica import Reads
 from vademecum.types import Hit, Query
 from vademecum.vectors.fallback import Fallback
+from vademecum.vectors.kept import KeptChunks
 
 ALONE = "the database does not answer: found in its replica, which may lack what is newest"
 
@@ -47,14 +48,20 @@ class Searcher:
         index: Callable[[Collection], Awaitable[Fallback | None]],
         reranker: Callable[[], Reranker | None],
         rerank_ms: int,
+        kept_bytes: int,
     ) -> None:
-        """`index` is where the vectors of a collection are searched, None for PostgreSQL."""
+        """`index` is where the vectors of a collection are searched, None for PostgreSQL;
+        `kept_bytes` is what collections in memory may take."""
         self._reads = reads
         self._embedder = embedder
         self._index = index
         self._reranker = reranker
         self._rerank_ms = rerank_ms
-        self._kept = KeptEntries()
+        self._chunks = KeptChunks(most=kept_bytes)
+        self._kept = Kept(chunks=self._chunks)
+
+    async def close(self) -> None:
+        await self._chunks.close()
 
     async def search(self, query: Query) -> SearchResult:
         """Raises BadInput, UnknownCollection; ModelUnavailable in mode dense."""

@@ -15,13 +15,14 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from vademecum.ranking import Ranking
+from vademecum.ranking import Ranking, let_through
 from vademecum.search.proximity import pairs_held
 from vademecum.search.terms import query_terms, term_sequence
 from vademecum.store import lexical
 from vademecum.store.db import Connection
 from vademecum.store.lexical import Entries, KeptEntries
 from vademecum.types import CollectionId, DocumentId, SpaceId, Vector
+from vademecum.vectors.view import View
 
 K1 = 1.2
 B = 0.75
@@ -67,6 +68,11 @@ class Matches:
     next_number: int
     """Chunks written since have this number, or a larger one, and may hold the words too."""
 
+    @property
+    def paired(self) -> bool:
+        """Whether it has words that may stand together."""
+        return bool(self.pairs) or len(self.words) > 1
+
     def best(self, limit: int) -> NDArray[np.int64]:
         """The numbers of the best of them, and of those that equal the last; ascending."""
         # So many score at least this much: the others need not be put in order.
@@ -88,8 +94,8 @@ class Matches:
             count += len(some[-1])
             if count >= SEEDS * limit:
                 break
-        held = np.sort(np.concatenate(some))
-        held = held[np.append(np.diff(held) != 0, True)]
+        held = np.sort(np.concatenate(some, dtype=np.int64))
+        held = held[np.diff(held, prepend=-1) > 0]  # each once
         if len(held) < limit:
             return SMALLEST
         return float(np.partition(self.scores(held), -limit)[-limit])
@@ -159,9 +165,8 @@ async def matches(
         for one in held
     }
     if documents is not None:
-        let_through = np.zeros(max(documents, default=0) + 2, np.bool_)
-        let_through[np.fromiter(documents, np.int64, len(documents))] = True
-        held = [one.within(let_through) for one in held]
+        passing = let_through(documents)
+        held = [one.within(passing) for one in held]
     numbers, bm25 = _sums(
         [
             (part.numbers, weights[one.term.term], _saturated(part, statistics))
@@ -225,8 +230,24 @@ async def best_matches(
     `near` is the query as a vector of a space, to look at the same chunks by meaning.
     """
     numbers = found.best(limit)
-    paired = bool(found.pairs) or len(found.words) > 1
-    read = await lexical.chunks_of(connection, collection, numbers, sequences=paired, near=near)
+    read = await lexical.chunks_of(
+        connection, collection, numbers, sequences=found.paired, near=near
+    )
+    return _ranked(found, numbers, read, limit)
+
+
+def best_kept(
+    view: View, found: Matches, *, limit: int, near: Vector | None = None
+) -> LexicalRanking:
+    """As `best_matches`, of a collection that is kept in memory."""
+    numbers = found.best(limit)
+    read = view.chunks_of(numbers, sequences=found.paired, near=near)
+    return _ranked(found, numbers, read, limit)
+
+
+def _ranked(
+    found: Matches, numbers: NDArray[np.int64], read: lexical.Numbered, limit: int
+) -> LexicalRanking:
     there = read.found["number"].astype(np.int64)
     hits = read.found.copy()
     hits["score"] = found.scores(there)
@@ -236,7 +257,7 @@ async def best_matches(
         numbers=there,
         similarities=read.found["score"].astype(np.float64),
         pairs=pairs_held(read.sequences, read.lengths, found.words, found.pairs)
-        if paired
+        if found.paired
         else np.zeros((len(there), 0), np.bool_),
         outdated=len(there) < len(numbers),
     )

@@ -10,7 +10,7 @@ import asyncio
 import re
 from collections.abc import Awaitable, Mapping, Sequence
 from collections.abc import Collection as Ids
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +23,7 @@ from vademecum.search.boost import BOOSTABLE, boosts
 from vademecum.search.candidates import Candidates, candidates
 from vademecum.search.filters import met, parse_filters
 from vademecum.search.fuse import WEIGHTS, fuse
-from vademecum.search.lexical import LexicalRanking, Matches, best_matches, matches
+from vademecum.search.lexical import LexicalRanking, Matches, best_kept, best_matches, matches
 from vademecum.search.snippet import snippet
 from vademecum.search.terms import query_terms
 from vademecum.store import chunks, documents, facets, lexical, reading
@@ -44,6 +44,8 @@ from vademecum.types import (
 )
 from vademecum.vectors import pgvector
 from vademecum.vectors.index import Filter, Narrowed, Nearest
+from vademecum.vectors.kept import KeptChunks
+from vademecum.vectors.view import View
 
 # Measured together: docs/decisions/0006-fusion.md.
 DEPTH = 100
@@ -84,6 +86,14 @@ def check(query: Query) -> None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Kept:
+    """What one process keeps of what it reads for searches."""
+
+    entries: KeptEntries = field(default_factory=KeptEntries)
+    chunks: KeptChunks | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Found:
     """What the retrievers that took part found, best first."""
 
@@ -118,13 +128,13 @@ async def search(
     collection: Collection,
     embedder: Embedder | None,
     query: Query,
-    kept: KeptEntries,
+    kept: Kept,
     index: Nearest | None = None,
 ) -> list[Hit]:
     """The best hits of a checked query in its collection, best first.
 
-    `kept` is what was read of the words before; `index` finds the nearest chunks where they are
-    looked for elsewhere than in PostgreSQL.
+    `kept` is what was read before; `index` finds the nearest chunks where they are looked for
+    elsewhere than in PostgreSQL.
     """
     conditions: Sequence[Condition] = ()
     if query.filters:
@@ -201,14 +211,28 @@ async def _find(
     query: Query,
     within: Sequence[DocumentId] | None,
     index: Nearest | None,
-    kept: KeptEntries,
+    kept: Kept,
 ) -> _Found:
     embedding = asyncio.create_task(_embedded(collection, embedder, query))
+    view = await _view(database, collection, index, kept)
     (held, words), near = await asyncio.gather(
-        _lexical(database, collection, query, within, embedding, kept),
-        _dense(database, collection, query, within, index, embedding),
+        _lexical(database, collection, query, within, view, embedding, kept),
+        _dense(database, collection, query, within, view, index, embedding),
     )
     return _Found(matches=held, words=words, near=near)
+
+
+async def _view(
+    database: Database, collection: Collection, index: Nearest | None, kept: Kept
+) -> View | None:
+    """The collection in memory; None where it is not kept there, or searched elsewhere.
+
+    It is asked for while the query is embedded, and before anything else: who waits leaves the
+    embedder its core.
+    """
+    if index is not None or kept.chunks is None:
+        return None
+    return await kept.chunks.view(database, collection)
 
 
 async def _embedded(
@@ -232,16 +256,19 @@ async def _lexical(
     collection: Collection,
     query: Query,
     within: Sequence[DocumentId] | None,
+    view: View | None,
     embedding: Awaitable[tuple[SpaceId, Vector] | None],
-    kept: KeptEntries,
+    kept: Kept,
 ) -> tuple[Matches | None, LexicalRanking | None]:
     if query.mode == "dense":
         return None, None
     async with database.connection() as connection:
-        held = await matches(connection, collection.id, query.text, kept, documents=within)
+        held = await matches(connection, collection.id, query.text, kept.entries, documents=within)
     if held is None:
         return None, None
     near = await embedding
+    if view is not None:
+        return held, best_kept(view, held, limit=DEPTH, near=near and near[1])
     async with database.connection() as connection:
         return held, await best_matches(connection, collection.id, held, limit=DEPTH, near=near)
 
@@ -251,6 +278,7 @@ async def _dense(
     collection: Collection,
     query: Query,
     within: Sequence[DocumentId] | None,
+    view: View | None,
     index: Nearest | None,
     embedding: Awaitable[tuple[SpaceId, Vector] | None],
 ) -> Ranking | None:
@@ -258,6 +286,8 @@ async def _dense(
     if near is None:
         return None
     space, vector = near
+    if view is not None:
+        return view.nearest(vector, limit=DEPTH, documents=within)
     if index is not None and query.keyword is None:  # words are looked up in PostgreSQL only
         found = await index.nearest(vector, limit=DEPTH)
         async with database.connection() as connection:

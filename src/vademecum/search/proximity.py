@@ -15,7 +15,7 @@ WINDOW = 8
 
 
 def pairs_held(
-    sequences: bytes,
+    sequences: NDArray[np.int32],
     lengths: NDArray[np.int32],
     words: Sequence[int],
     together: Sequence[tuple[int, int]],
@@ -24,17 +24,16 @@ def pairs_held(
     by side in this order, and after them those two of the words that are near each other in any
     chunk, in any order.
 
-    The sequences are the ids of the terms of each chunk, 4 bytes each, with a 0 between two chunks:
-    it is no term's id. `words` are ids, each once, those of `together` among them.
+    The sequences are the ids of the terms of each chunk, with a 0 between two chunks: it is no
+    term's id. `words` are ids, each once, those of `together` among them.
     """
     known = np.asarray(words, np.int32)
     # Words are told apart by their place in the query: ids depend on who was indexed first, and
     # with them the order in which weights are added up.
     place = np.argsort(known)
     known = known[place]
-    joined = np.frombuffer(sequences, "<i4")
-    places = np.flatnonzero(np.isin(joined, known))
-    word = place[np.searchsorted(known, joined[places])]
+    places = np.flatnonzero(np.isin(sequences, known))
+    word = place[np.searchsorted(known, sequences[places])]
     chunk = np.searchsorted(np.cumsum(lengths + 1), places, side="right")
     first, second = _near(places)
 

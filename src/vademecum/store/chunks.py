@@ -128,7 +128,7 @@ async def by_id(
     connection: Connection, collection: CollectionId, chunks: Sequence[UUID]
 ) -> Mapping[ChunkId, StoredChunk]:
     """Those of the chunks that exist in this collection."""
-    async with connection.cursor(row_factory=class_row(StoredChunk)) as cursor:
+    async with connection.cursor(binary=True, row_factory=class_row(StoredChunk)) as cursor:
         await cursor.execute(
             SQL["chunks_by_id"], {"collection": collection, "chunks": list(chunks)}
         )

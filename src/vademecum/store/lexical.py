@@ -163,9 +163,7 @@ async def merge(connection: Connection, collection: CollectionId, *, fan_in: int
     """
     async with connection.transaction():
         await lock(connection, collection)
-        cursor = await connection.execute(SQL["segments"], {"collection": collection})
-        segments = [Segment(*row) for row in await cursor.fetchall()]
-        due = to_merge(segments, fan_in=fan_in)
+        due = to_merge(await segments(connection, collection), fan_in=fan_in)
         if not due:
             return False
         first, after = due[0].first, due[-1].after
@@ -184,6 +182,30 @@ class Segment:
     chunks: int
     left: int
     """Of the chunks, those that still are."""
+    key: bytes = b""
+    """Of what was written or merged then, and of nothing else ever."""
+
+    @property
+    def gone(self) -> int:
+        return self.chunks - self.left
+
+
+async def segments(connection: Connection, collection: CollectionId) -> list[Segment]:
+    """In the order of their numbers."""
+    cursor = connection.cursor(binary=True)
+    await cursor.execute(SQL["segments"], {"collection": collection})
+    return [Segment(*row) for row in await cursor.fetchall()]
+
+
+async def dropped(
+    connection: Connection, collection: CollectionId
+) -> dict[bytes, NDArray[np.int32]]:
+    """The numbers of the chunks that are gone, by the keys of their segments."""
+    cursor = connection.cursor(binary=True)
+    await cursor.execute(SQL["dropped_chunks"], {"collection": collection})
+    return {
+        key: np.frombuffer(gone, NUMBER).astype(np.int32) for key, gone in await cursor.fetchall()
+    }
 
 
 def to_merge(segments: Sequence[Segment], *, fan_in: int = 1) -> Sequence[Segment]:
@@ -241,14 +263,13 @@ class Held:
     entries: Sequence[Entries]
     """Without chunks that are gone."""
 
-    def within(self, let_through: NDArray[np.bool_]) -> "Held":
-        """Of some documents only: those that are true by their number. The last one stands for all
-        that are not there, and is false."""
-        beyond = len(let_through) - 1
+    def within(self, passing: NDArray[np.bool_]) -> "Held":
+        """Of some documents only, as `ranking.let_through` says which."""
+        beyond = len(passing) - 1
         return Held(
             term=self.term,
             entries=[
-                part.where(let_through[np.minimum(part.documents, beyond)]) for part in self.entries
+                part.where(passing[np.minimum(part.documents, beyond)]) for part in self.entries
             ],
         )
 
@@ -348,9 +369,9 @@ class Numbered:
 
     found: Ranking
     """The score is the cosine similarity of the best window; 0 without vectors."""
-    sequences: bytes
-    """Ids of the terms of each in order, 4 bytes each, and a 0 between two chunks; empty where
-    they were not asked for."""
+    sequences: NDArray[np.int32]
+    """Ids of the terms of each in order, and a 0 between two chunks; empty where they were not
+    asked for."""
     lengths: NDArray[np.int32]
     """How many terms each sequence has; empty likewise."""
 
@@ -375,7 +396,7 @@ async def chunks_of(
     assert row is not None
     return Numbered(
         found=unpacked(row[0]),
-        sequences=row[1] or b"",
+        sequences=np.frombuffer(row[1] or b"", "<i4").astype(np.int32),
         lengths=np.frombuffer(row[2] or b"", ">i4").astype(np.int32),
     )
 

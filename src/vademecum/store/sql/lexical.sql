@@ -28,8 +28,11 @@ DELETE FROM chunk_terms WHERE chunk_id = ANY (%(chunks)s);
 
 -- name: segments
 -- A number of a chunk that is gone takes four bytes.
-SELECT first, after, chunks, chunks - length(dropped) / 4 FROM segments
+SELECT first, after, chunks, chunks - length(dropped) / 4, uuid_send(key) FROM segments
  WHERE collection_id = %(collection)s ORDER BY first;
+
+-- name: dropped_chunks
+SELECT uuid_send(key), dropped FROM segments WHERE collection_id = %(collection)s;
 
 -- name: drop_segments
 WITH gone AS (
