@@ -111,7 +111,7 @@ async def test_what_is_kept_follows_every_change(fake_app: App, write: Write) ->
 
 
 async def test_a_merge_of_segments_changes_nothing(fake_app: App, write: Write) -> None:
-    kept = KeptChunks(most=EVERYTHING, often=1, worth=1)
+    kept = KeptChunks(most=200_000, often=1, worth=1, at_once=10)
     collection = await indexed(fake_app, write(pages(40)))
     before = await view_of(fake_app, collection, kept)
     async with fake_app.database.connection() as connection:
@@ -125,6 +125,7 @@ async def test_a_merge_of_segments_changes_nothing(fake_app: App, write: Write) 
     collection = await fake_app.collection("python")
     after = await view_of(fake_app, collection, kept)
     await check(fake_app, collection, after, "the with statement")
+    assert sum(kept.sizes().values()) > 100_000  # no room for what was before, too
     vector = await FakeEmbedder().embed_query("operator precedence")
     assert len(before.nearest(vector, limit=10)) == 10  # as it was, for a search under way
 

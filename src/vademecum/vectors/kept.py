@@ -53,8 +53,9 @@ SELECT string_agg(int4send(t.number) || halfvec_send(e.embedding), ''::bytea
 
 @dataclass(slots=True, kw_only=True)
 class _Kept:
-    """Of one collection in one space."""
+    """Of one collection."""
 
+    space: SpaceId
     asked: int = 0
     parts: dict[bytes, Left] = field(default_factory=dict)
     """By the keys of their segments, in the order of their numbers."""
@@ -79,14 +80,17 @@ class KeptChunks:
     ) -> None:
         """`most` is how many bytes are kept; what was not asked for longest goes first."""
         self._most, self._often, self._worth, self._at_once = most, often, worth, at_once
-        self._kept: dict[tuple[CollectionId, SpaceId], _Kept] = {}
+        self._kept: dict[CollectionId, _Kept] = {}
+        """What was asked for longest ago first."""
 
     async def view(self, database: Database, collection: Collection) -> View | None:
         """The collection as it is now; None where it is not kept, or not all of it yet."""
         if collection.space_id is None or collection.chunk_count < self._worth:
             return None
-        key = collection.id, collection.space_id
-        kept = self._kept[key] = self._kept.pop(key) if key in self._kept else _Kept()
+        kept = self._kept.pop(collection.id, None)
+        if kept is None or kept.space != collection.space_id:
+            kept = _Kept(space=collection.space_id)
+        self._kept[collection.id] = kept
         kept.asked += 1
         if kept.asked < self._often or collection.chunk_count >= kept.too_many:
             return None
@@ -94,29 +98,26 @@ class KeptChunks:
             segments = await lexical.segments(connection, collection.id)
             if not segments:
                 return None
-            missing = [one for one in segments if one.key not in kept.parts]
+            parts = {one.key: kept.parts[one.key] for one in segments if one.key in kept.parts}
+            missing = [one for one in segments if one.key not in parts]
             if sum(one.chunks for one in missing) > self._at_once:
                 if kept.reading is None or kept.reading.done():
+                    kept.parts = parts
                     reading = self._read_beside(database, collection, kept, missing)
                     kept.reading = asyncio.create_task(reading)
                 return None
-            parts = dict(kept.parts)
             for one in missing:
-                parts[one.key] = Left(await _part(connection, *key, one))
+                parts[one.key] = Left(await _part(connection, collection.id, kept.space, one))
             parts = {one.key: parts[one.key] for one in segments}
             if any(parts[one.key].gone != one.gone for one in segments):
                 parts = _without(parts, await lexical.dropped(connection, collection.id))
         kept.parts = parts
-        self._make_room(key)
+        self._make_room(collection.id)
         return View(list(parts.values()))
 
     def sizes(self) -> dict[CollectionId, int]:
-        """What is kept of each collection, in bytes; the one not asked for longest first."""
-        sizes: dict[CollectionId, int] = {}
-        for (collection, _), kept in self._kept.items():
-            if kept.size:
-                sizes[collection] = sizes.get(collection, 0) + kept.size
-        return sizes
+        """What is kept of each collection, in bytes; what was asked for longest ago first."""
+        return {key: kept.size for key, kept in self._kept.items() if kept.parts}
 
     async def close(self) -> None:
         for kept in self._kept.values():
@@ -129,25 +130,24 @@ class KeptChunks:
         self, database: Database, collection: Collection, kept: _Kept, missing: Sequence[Segment]
     ) -> None:
         """What cannot be read now is read after another search."""
-        assert collection.space_id is not None
-        key = collection.id, collection.space_id
         try:
             for one in missing:
                 room = self._most - kept.size
                 async with database.connection() as connection:
-                    kept.parts[one.key] = Left(await _part(connection, *key, one, most=room))
+                    part = await _part(connection, collection.id, kept.space, one, most=room)
+                kept.parts[one.key] = Left(part)
         except _TooLarge:
             kept.parts, kept.too_many = {}, collection.chunk_count
         except (VadeError, Error):
             return
 
-    def _make_room(self, wanted: tuple[CollectionId, SpaceId]) -> None:
-        """Forget what was not asked for longest."""
-        while sum(self.sizes().values()) > self._most:
-            oldest = next(key for key, kept in self._kept.items() if kept.parts)
-            if oldest == wanted:
+    def _make_room(self, wanted: CollectionId) -> None:
+        """Forget others that were not asked for longest."""
+        sizes = self.sizes()
+        for oldest in list(sizes):
+            if oldest == wanted or sum(sizes.values()) <= self._most:
                 return
-            del self._kept[oldest]
+            del self._kept[oldest], sizes[oldest]
 
 
 def _without(
