@@ -17,7 +17,7 @@ from vademecum.store import lexical
 from vademecum.store.collections import Collection
 from vademecum.types import ChunkId, DocumentId, Mode, Query, Vector
 from vademecum.vectors import pgvector
-from vademecum.vectors.kept import KeptChunks
+from vademecum.vectors.kept import LATER, KeptChunks
 from vademecum.vectors.pgvector import PgvectorIndex
 from vademecum.vectors.view import View
 
@@ -235,6 +235,10 @@ async def test_what_was_not_asked_for_longest_goes_first(fake_app: App, write: W
     for place in (0, 1, 0, 2):
         await view_of(fake_app, collections[place], kept)
     assert list(kept.sizes()) == [collections[0].id, collections[2].id]
+    for _ in range(LATER - 1):  # not read again and again, each time in place of another
+        assert await kept.view(fake_app.database, collections[1]) is None
+    await view_of(fake_app, collections[1], kept)
+    assert list(kept.sizes()) == [collections[2].id, collections[1].id]
 
 
 async def test_nothing_is_read_after_the_end(fake_app: App, write: Write) -> None:

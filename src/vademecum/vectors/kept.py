@@ -28,6 +28,8 @@ from vademecum.vectors.view import Left, Part, View, steps
 
 OFTEN = 8
 """Searches of a collection in one process until it is kept: a command asks once and is gone."""
+LATER = 8
+"""So many times as many searches, once it had to make room."""
 WORTH = 2000
 """Chunks of a collection: fewer the server compares as fast."""
 AT_ONCE = 500
@@ -56,6 +58,8 @@ class _Kept:
     """Of one collection."""
 
     space: SpaceId
+    often: int
+    """Searches until it is read."""
     asked: int = 0
     parts: dict[bytes, Left] = field(default_factory=dict)
     """By the keys of their segments, in the order of their numbers."""
@@ -89,10 +93,10 @@ class KeptChunks:
             return None
         kept = self._kept.pop(collection.id, None)
         if kept is None or kept.space != collection.space_id:
-            kept = _Kept(space=collection.space_id)
+            kept = _Kept(space=collection.space_id, often=self._often)
         self._kept[collection.id] = kept
         kept.asked += 1
-        if kept.asked < self._often or collection.chunk_count >= kept.too_many:
+        if kept.asked < kept.often or collection.chunk_count >= kept.too_many:
             return None
         async with database.connection() as connection:
             segments = await lexical.segments(connection, collection.id)
@@ -142,12 +146,15 @@ class KeptChunks:
             return
 
     def _make_room(self, wanted: CollectionId) -> None:
-        """Forget others that were not asked for longest."""
+        """Forget others that were not asked for longest. They are read again much later each time:
+        where there is no room for all, most are better asked for in the database."""
         sizes = self.sizes()
         for oldest in list(sizes):
             if oldest == wanted or sum(sizes.values()) <= self._most:
                 return
-            del self._kept[oldest], sizes[oldest]
+            kept = self._kept[oldest]
+            self._kept[oldest] = _Kept(space=kept.space, often=LATER * kept.often)
+            del sizes[oldest]
 
 
 def _without(
