@@ -231,6 +231,9 @@ async def test_what_was_not_asked_for_longest_goes_first(fake_app: App, write: W
     kept = KeptChunks(most=EVERYTHING, often=1, worth=1)
     await view_of(fake_app, collections[0], kept)
     [one] = kept.sizes().values()
+    little = KeptChunks(most=one - 1, often=1, worth=1)
+    assert await little.view(fake_app.database, collections[0]) is None
+    assert little.sizes() == {}
     kept = KeptChunks(most=int(2.5 * one), often=1, worth=1)
     for place in (0, 1, 0, 2):
         await view_of(fake_app, collections[place], kept)

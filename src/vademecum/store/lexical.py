@@ -370,8 +370,8 @@ class Numbered:
     found: Ranking
     """The score is the cosine similarity of the best window; 0 without vectors."""
     sequences: NDArray[np.int32]
-    """Ids of the terms of each in order, and a 0 between two chunks; empty where they were not
-    asked for."""
+    """Ids of the terms of each in order, and a 0 between two chunks or after each; empty where
+    they were not asked for."""
     lengths: NDArray[np.int32]
     """How many terms each sequence has; empty likewise."""
 

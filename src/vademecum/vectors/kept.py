@@ -37,7 +37,8 @@ AT_ONCE = 500
 BATCH = 2000
 """Chunks read at once."""
 VECTOR_BYTES = 2.125
-"""Of each number of a vector: as it is compared, and its sign."""
+"""Of each number of a vector: as it is compared, and its sign. The least that is needed, to know
+before reading where there is no room."""
 
 COUNTED = """
 SELECT dimensions, (SELECT count(*) FROM chunk_terms t JOIN {table} e ON e.chunk_id = t.chunk_id
@@ -116,6 +117,9 @@ class KeptChunks:
             if any(parts[one.key].gone != one.gone for one in segments):
                 parts = _without(parts, await lexical.dropped(connection, collection.id))
         kept.parts = parts
+        if kept.size > self._most:
+            kept.parts, kept.too_many = {}, collection.chunk_count
+            return None
         self._make_room(collection.id)
         return View(list(parts.values()))
 
