@@ -81,9 +81,9 @@ async def check(app: App, collection: Collection, view: View, question: str) -> 
         wanted = await lexical.chunks_of(
             connection, collection.id, numbers, sequences=True, near=(collection.space_id, vector)
         )
-    read = view.chunks_of(numbers, sequences=True, near=vector)
+    read = view.chunks_of(numbers, sequences=True)
     assert read.found["number"].tolist() == wanted.found["number"].tolist()
-    assert by_chunk(read.found) == pytest.approx(by_chunk(wanted.found), abs=2e-4)
+    assert view.similarities(numbers, vector) == pytest.approx(wanted.found["score"], abs=2e-4)
     assert read.lengths.tolist() == wanted.lengths.tolist()
     assert sequences(read) == sequences(wanted)
 
@@ -175,11 +175,12 @@ async def test_a_chunk_without_vectors_is_found_by_its_words_only(
         await all_nearest(fake_app, collection, vector), abs=2e-4
     )
     numbers = np.arange(collection.chunk_count)
-    read = view.chunks_of(numbers, sequences=True, near=vector)
+    read = view.chunks_of(numbers, sequences=True)
     assert read.found["number"].tolist() == numbers.tolist()
     without = set(numbers.tolist()) - set(near["number"].tolist())
     assert without
-    scores = dict(zip(numbers.tolist(), read.found["score"].tolist(), strict=True))
+    similarities = view.similarities(numbers, vector).tolist()
+    scores = dict(zip(numbers.tolist(), similarities, strict=True))
     assert {scores[number] for number in without} == {0.0}
 
 

@@ -236,12 +236,10 @@ async def best_matches(
     return _ranked(found, numbers, read, limit)
 
 
-def best_kept(
-    view: View, found: Matches, *, limit: int, near: Vector | None = None
-) -> LexicalRanking:
-    """As `best_matches`, of a collection that is kept in memory."""
+def best_kept(view: View, found: Matches, *, limit: int) -> LexicalRanking:
+    """As `best_matches`, of a collection that is kept in memory, with no similarities yet."""
     numbers = found.best(limit)
-    read = view.chunks_of(numbers, sequences=found.paired, near=near)
+    read = view.chunks_of(numbers, sequences=found.paired)
     return _ranked(found, numbers, read, limit)
 
 

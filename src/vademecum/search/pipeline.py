@@ -266,9 +266,13 @@ async def _lexical(
         held = await matches(connection, collection.id, query.text, kept.entries, documents=within)
     if held is None:
         return None, None
-    near = await embedding
     if view is not None:
-        return held, best_kept(view, held, limit=DEPTH, near=near and near[1])
+        # What needs no vector is done while the query becomes one.
+        words = best_kept(view, held, limit=DEPTH)
+        if (near := await embedding) is not None:
+            words = replace(words, similarities=view.similarities(words.numbers, near[1]))
+        return held, words
+    near = await embedding
     async with database.connection() as connection:
         return held, await best_matches(connection, collection.id, held, limit=DEPTH, near=near)
 

@@ -85,29 +85,40 @@ class Left:
         return differing
 
     def chunks_of(
-        self, numbers: NDArray[np.int64], *, sequences: bool, query: NDArray[np.int16] | None
+        self, numbers: NDArray[np.int64], *, sequences: bool
     ) -> tuple[Ranking, NDArray[np.int32], NDArray[np.int32]]:
-        """Those of the chunks that are left, with similarities; their sequences, and how long."""
+        """Those of the chunks that are left; their sequences, and how long."""
+        part = self.part
+        places = self._places(numbers)
+        found = part.chunks[places]
+        if not sequences:
+            return found, part.sequences[:0], part.lengths[:0]
+        lengths, starts = part.lengths[places], part.starts[places]
+        return found, part.sequences[_ranges(starts, starts + lengths + 1)], lengths
+
+    def similarities(
+        self, numbers: NDArray[np.int64], query: NDArray[np.int16]
+    ) -> NDArray[np.float64]:
+        """Of those of the chunks that are left, each of its best window; 0 without any."""
+        part = self.part
+        places = self._places(numbers)
+        best = np.zeros(len(places))
+        first, after = part.windows[places], part.windows_after[places]
+        some = after > first
+        begins = (np.cumsum(after - first) - (after - first))[some]
+        if len(begins):
+            exact = _similarities(part.vectors[_ranges(first, after)], query)
+            best[some] = np.maximum.reduceat(exact, begins)
+        return best
+
+    def _places(self, numbers: NDArray[np.int64]) -> NDArray[np.intp]:
+        """Where those of the chunks are that are left."""
         part = self.part
         places = np.searchsorted(part.numbers, numbers)
         here = places < len(part.numbers)
         here[here] = part.numbers[places[here]] == numbers[here]
         places = places[here]
-        if self.chunks is not None:
-            places = places[self.chunks[places]]
-        found = part.chunks[places]
-        if query is not None:
-            first, after = part.windows[places], part.windows_after[places]
-            windows = _ranges(first, after)
-            exact = _similarities(part.vectors[windows], query)
-            some = after > first
-            begins = (np.cumsum(after - first) - (after - first))[some]
-            if len(begins):
-                found["score"][some] = np.maximum.reduceat(exact, begins)
-        if not sequences:
-            return found, part.sequences[:0], part.lengths[:0]
-        lengths, starts = part.lengths[places], part.starts[places]
-        return found, part.sequences[_ranges(starts, starts + lengths + 1)], lengths
+        return places if self.chunks is None else places[self.chunks[places]]
 
 
 class View:
@@ -146,14 +157,17 @@ class View:
         best: Ranking = found[order[:limit]]
         return best
 
-    def chunks_of(
-        self, numbers: NDArray[np.int64], *, sequences: bool, near: Vector | None
-    ) -> Numbered:
-        """As `lexical.chunks_of`, for the vectors that are kept."""
-        query = None if near is None else steps(near[np.newaxis])[0]
-        found = [one.chunks_of(numbers, sequences=sequences, query=query) for one in self._left]
+    def chunks_of(self, numbers: NDArray[np.int64], *, sequences: bool) -> Numbered:
+        """As `lexical.chunks_of`, without similarities."""
+        found = [one.chunks_of(numbers, sequences=sequences) for one in self._left]
         chunks, terms, lengths = (np.concatenate(one) for one in zip(*found, strict=True))
         return Numbered(found=chunks, sequences=terms, lengths=lengths)
+
+    def similarities(self, numbers: NDArray[np.int64], vector: Vector) -> NDArray[np.float64]:
+        """Cosine similarities of those of the chunks that exist, each of its best window; 0 for one
+        without vectors. Ascending by number, as `chunks_of` has them."""
+        query = steps(vector[np.newaxis])[0]
+        return np.concatenate([one.similarities(numbers, query) for one in self._left])
 
 
 def _best_windows(part: Part, windows: NDArray[np.intp], query: NDArray[np.int16]) -> Ranking:
