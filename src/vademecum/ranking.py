@@ -12,9 +12,9 @@ from vademecum.types import ChunkId, DocumentId, Scored
 _PACKED = np.dtype(
     [("number", ">i4"), ("document", ">i4"), ("score", ">f8"), ("high", ">u8"), ("low", ">u8")]
 )
-FOUND = _PACKED.newbyteorder("=")
+FOUND = np.dtype([*_PACKED.newbyteorder("=").descr, ("section", np.int64)])
 """A chunk: its number in the lexical index, -1 where it has none, its document, how well it was
-liked, and its id in two halves."""
+liked, its id in two halves, and its section: the same for no other one, 0 where it is not known."""
 
 PACKED = (
     "int4send(coalesce({number}, -1)) || int4send({document}) || float8send({score})"
@@ -28,7 +28,10 @@ Ranking = NDArray[np.void]
 
 def unpacked(rows: bytes | None) -> Ranking:
     """From what `string_agg` made of PACKED; None where nothing was found."""
-    return np.frombuffer(rows or b"", _PACKED).astype(FOUND)
+    packed = np.frombuffer(rows or b"", _PACKED)
+    found = np.zeros(len(packed), FOUND)
+    found[list(_PACKED.names or ())] = packed
+    return found
 
 
 def ranking_of(scored: Sequence[Scored], numbers: Mapping[ChunkId, int]) -> Ranking:
@@ -41,6 +44,7 @@ def ranking_of(scored: Sequence[Scored], numbers: Mapping[ChunkId, int]) -> Rank
                 one.score,
                 one.chunk_id.int >> 64,
                 one.chunk_id.int & _LOW,
+                0,
             )
             for one in scored
         ],

@@ -86,6 +86,20 @@ async def check(app: App, collection: Collection, view: View, question: str) -> 
     assert view.similarities(numbers, vector) == pytest.approx(wanted.found["score"], abs=2e-4)
     assert read.lengths.tolist() == wanted.lengths.tolist()
     assert sequences(read) == sequences(wanted)
+    await check_sections(app, found)
+
+
+async def check_sections(app: App, found: Ranking) -> None:
+    """Chunks have the same section in memory if they have in the database, and only then."""
+    async with app.database.connection() as connection:
+        rows = await (
+            await connection.execute("SELECT id, document_id, section_id FROM document_chunks")
+        ).fetchall()
+    stored = {chunk: (document, section) for chunk, document, section in rows}
+    pairs = {(stored[chunk_id(one)], int(one["section"])) for one in found}
+    assert len(pairs) == len(dict(pairs)) == len({section for _, section in pairs})
+    assert 0 not in dict(pairs).values()
+    assert len(pairs) < len(found)
 
 
 def sequences(read: lexical.Numbered) -> list[list[int]]:

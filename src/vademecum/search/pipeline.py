@@ -11,6 +11,7 @@ import re
 from collections.abc import Awaitable, Mapping, Sequence
 from collections.abc import Collection as Ids
 from dataclasses import dataclass, field, replace
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -155,10 +156,12 @@ async def search(
         if (found.outdated or seen.outdated) and tried < TRIES:
             continue
         ranks = _rank(seen, found, query)
-        ranked: _Ranks | Sequence[_Ranked] = ranks
         async with database.connection() as connection:
-            if query.boost:
-                ranked = await _boost(connection, collection, ranks, wanted, query)
+            ranked = (
+                await _boost(connection, collection, ranks, wanted, query)
+                if query.boost
+                else ranks.of_sections()
+            )
             best = await _distinct(connection, collection, ranked, query.limit, conditions)
         if not best.gone:
             break
@@ -317,6 +320,16 @@ class _Ranks:
     order: NDArray[np.intp]
     scores: NDArray[np.float64]
     shares: Mapping[str, NDArray[np.float64]]
+    apart: bool = False
+    """Whether no two of them are of one section."""
+
+    def of_sections(self) -> Self:
+        """The best of each section, where it is known which one each is of."""
+        sections = self.seen.found["section"][self.order]
+        if not sections.all():
+            return self
+        _, first = np.unique(sections, return_index=True)
+        return replace(self, order=self.order[np.sort(first)], apart=True)
 
     def __getitem__(self, places: slice) -> list[_Ranked]:
         return [
@@ -386,7 +399,8 @@ async def _distinct(
     stored: dict[ChunkId, StoredChunk] = {}
     best: dict[tuple[DocumentId, str], _Ranked] = {}
     looked_at = 0
-    for look in (limit + min(limit, 20), 4 * limit, PER_HIT * limit):
+    enough = limit if isinstance(ranked, _Ranks) and ranked.apart else limit + min(limit, 20)
+    for look in (enough, 4 * limit, PER_HIT * limit):
         hits = ranked[looked_at:look]
         stored |= await chunks.by_id(connection, collection.id, [hit.chunk_id for hit in hits])
         looked_at += len(hits)

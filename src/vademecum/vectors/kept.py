@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from psycopg import Error, sql
 
 from vademecum.errors import VadeError
+from vademecum.ranking import Ranking
 from vademecum.store import embeddings, lexical
 from vademecum.store.collections import Collection
 from vademecum.store.db import Connection, Database
@@ -52,6 +53,14 @@ SELECT string_agg(int4send(t.number) || halfvec_send(e.embedding), ''::bytea
   FROM chunk_terms t JOIN {table} e ON e.chunk_id = t.chunk_id
  WHERE t.collection_id = %(collection)s AND t.number >= %(first)s AND t.number < %(after)s
 """
+SECTIONS = """
+SELECT string_agg(int4send(t.number)
+                  || int8send(hashtextextended(k.section_id, k.document_id)), ''::bytea
+                  ORDER BY t.number)
+  FROM chunk_terms t JOIN document_chunks k ON k.id = t.chunk_id
+ WHERE t.collection_id = %(collection)s AND t.number >= %(first)s AND t.number < %(after)s
+"""
+SECTION = np.dtype([("number", ">i4"), ("section", ">i8")])
 
 
 @dataclass(slots=True, kw_only=True)
@@ -201,7 +210,11 @@ async def _part(
         after = min(first + BATCH, segment.after)
         numbers = np.arange(first, after)
         chunks = await lexical.chunks_of(connection, collection, numbers, sequences=True, near=None)
-        await cursor.execute(_query(WINDOWS, table), where | {"first": first, "after": after})
+        rows = where | {"first": first, "after": after}
+        await cursor.execute(SECTIONS, rows)
+        [(packed,)] = await cursor.fetchall()
+        _note_sections(chunks.found, np.frombuffer(packed or b"", SECTION))
+        await cursor.execute(_query(WINDOWS, table), rows)
         [(packed,)] = await cursor.fetchall()
         of, unit = await asyncio.to_thread(_unpacked, packed or b"", dimensions)
         # What was deleted between two of the statements is in one of them only.
@@ -219,6 +232,11 @@ async def _part(
         owners=np.searchsorted(found["number"], np.concatenate(owners)),
         vectors=vectors[:filled],
     )
+
+
+def _note_sections(found: Ranking, sections: NDArray[np.void]) -> None:
+    there = np.isin(found["number"], sections["number"])
+    found["section"][there] = sections["section"][np.isin(sections["number"], found["number"])]
 
 
 def _ended(chunks: Numbered) -> NDArray[np.int32]:
