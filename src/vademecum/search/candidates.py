@@ -53,7 +53,7 @@ def candidates(
         bm25 = matches.scores(numbers)
         lexical = calibrated(matches, bm25, looked_up(words.pairs, words.numbers, numbers))
         dense = looked_up(words.similarities, words.numbers, numbers)
-        outdated |= bool((numbers >= matches.next_number).any())
+        outdated |= bool((numbers >= matches.statistics.next_number).any())
     if near is not None:
         dense = np.where(places < len(near), found["score"], dense)
     return Candidates(

@@ -20,7 +20,7 @@ from vademecum.search.proximity import pairs_held
 from vademecum.search.terms import query_terms, term_sequence
 from vademecum.store import lexical
 from vademecum.store.db import Connection
-from vademecum.store.lexical import Entries, KeptEntries
+from vademecum.store.lexical import Entries, KeptEntries, Statistics
 from vademecum.types import CollectionId, DocumentId, SpaceId, Vector
 from vademecum.vectors.view import View
 
@@ -64,9 +64,8 @@ class Matches:
     """Ids of its known terms, stop words left out, each once."""
     pairs: Sequence[tuple[int, int]]
     """Of these, those that stand together in the query."""
-    collection_chunks: int
-    next_number: int
-    """Chunks written since have this number, or a larger one, and may hold the words too."""
+    statistics: Statistics
+    """Chunks written since have its next number, or a larger one, and may hold the words too."""
 
     @property
     def paired(self) -> bool:
@@ -186,12 +185,11 @@ async def matches(
         pairs=list(
             dict.fromkeys((a, b) for a, b in pairwise(sequence) if a is not None and b is not None)
         ),
-        collection_chunks=statistics.chunk_count,
-        next_number=statistics.next_number,
+        statistics=statistics,
     )
 
 
-def _saturated(part: Entries, statistics: lexical.Statistics) -> NDArray[np.float32]:
+def _saturated(part: Entries, statistics: Statistics) -> NDArray[np.float32]:
     """tf / (tf + k1 · (1 - b + b · length / average)) of each, in [0, 1)."""
     average = statistics.average_length
     if part.weighed is None or part.weighed[0] != average:
@@ -273,7 +271,7 @@ def calibrated(
     weights = np.full(pairs.shape[1], NEAR_WEIGHT / max(1, len(query.words) - 1))
     weights[: len(query.pairs)] = PAIR_WEIGHT
     weights *= [
-        inverse_document_frequency(query.collection_chunks, holding) if holding else 0.0
+        inverse_document_frequency(query.statistics.chunk_count, holding) if holding else 0.0
         for holding in pairs.sum(axis=0).tolist()
     ]
     # Not as a product of matrices: its last bit may depend on which row of them a chunk is.

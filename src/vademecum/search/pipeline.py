@@ -217,25 +217,50 @@ async def _find(
     kept: Kept,
 ) -> _Found:
     embedding = asyncio.create_task(_embedded(collection, embedder, query))
-    view = await _view(database, collection, index, kept)
-    (held, words), near = await asyncio.gather(
-        _lexical(database, collection, query, within, view, embedding, kept),
-        _dense(database, collection, query, within, view, index, embedding),
+    held = await _matches(database, collection, query, within, kept)
+    view = await _view(database, collection, index, held, kept)
+    if view is not None:
+        # What needs no vector is done while the query becomes one.
+        words = None if held is None else best_kept(view, held, limit=DEPTH)
+        found = await embedding
+        vector = None if found is None else found[1]
+        if words is not None and vector is not None:
+            words = replace(words, similarities=view.similarities(words.numbers, vector))
+        near = None if vector is None else view.nearest(vector, limit=DEPTH, documents=within)
+        return _Found(matches=held, words=words, near=near)
+    words, near = await asyncio.gather(
+        _lexical(database, collection, held, embedding),
+        _dense(database, collection, query, within, index, embedding),
     )
     return _Found(matches=held, words=words, near=near)
 
 
-async def _view(
-    database: Database, collection: Collection, index: Nearest | None, kept: Kept
-) -> View | None:
-    """The collection in memory; None where it is not kept there, or searched elsewhere.
+async def _matches(
+    database: Database,
+    collection: Collection,
+    query: Query,
+    within: Sequence[DocumentId] | None,
+    kept: Kept,
+) -> Matches | None:
+    if query.mode == "dense":
+        return None
+    async with database.connection() as connection:
+        return await matches(connection, collection.id, query.text, kept.entries, documents=within)
 
-    It is asked for while the query is embedded, and before anything else: who waits leaves the
-    embedder its core.
-    """
+
+async def _view(
+    database: Database,
+    collection: Collection,
+    index: Nearest | None,
+    held: Matches | None,
+    kept: Kept,
+) -> View | None:
+    """The collection in memory, as it was when its words were looked up; None where it is not kept
+    there, or searched elsewhere."""
     if index is not None or kept.chunks is None:
         return None
-    return await kept.chunks.view(database, collection)
+    segments = None if held is None else held.statistics.segments
+    return await kept.chunks.view(database, collection, segments)
 
 
 async def _embedded(
@@ -257,27 +282,14 @@ async def _embedded(
 async def _lexical(
     database: Database,
     collection: Collection,
-    query: Query,
-    within: Sequence[DocumentId] | None,
-    view: View | None,
+    held: Matches | None,
     embedding: Awaitable[tuple[SpaceId, Vector] | None],
-    kept: Kept,
-) -> tuple[Matches | None, LexicalRanking | None]:
-    if query.mode == "dense":
-        return None, None
-    async with database.connection() as connection:
-        held = await matches(connection, collection.id, query.text, kept.entries, documents=within)
+) -> LexicalRanking | None:
     if held is None:
-        return None, None
-    if view is not None:
-        # What needs no vector is done while the query becomes one.
-        words = best_kept(view, held, limit=DEPTH)
-        if (near := await embedding) is not None:
-            words = replace(words, similarities=view.similarities(words.numbers, near[1]))
-        return held, words
+        return None
     near = await embedding
     async with database.connection() as connection:
-        return held, await best_matches(connection, collection.id, held, limit=DEPTH, near=near)
+        return await best_matches(connection, collection.id, held, limit=DEPTH, near=near)
 
 
 async def _dense(
@@ -285,7 +297,6 @@ async def _dense(
     collection: Collection,
     query: Query,
     within: Sequence[DocumentId] | None,
-    view: View | None,
     index: Nearest | None,
     embedding: Awaitable[tuple[SpaceId, Vector] | None],
 ) -> Ranking | None:
@@ -293,8 +304,6 @@ async def _dense(
     if near is None:
         return None
     space, vector = near
-    if view is not None:
-        return view.nearest(vector, limit=DEPTH, documents=within)
     if index is not None and query.keyword is None:  # words are looked up in PostgreSQL only
         found = await index.nearest(vector, limit=DEPTH)
         async with database.connection() as connection:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import groupby
 from operator import itemgetter
+from struct import Struct
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +34,8 @@ POSTING = np.dtype(
 """An entry of a term's row: a chunk that holds it."""
 NUMBER = np.dtype(">i4")
 """Of a chunk that is gone."""
+SEGMENT = Struct(">iiii16s")
+"""The fields of a Segment."""
 NUMBERED_CHUNKS = """
 SELECT string_agg({packed}, ''::bytea ORDER BY number),
        string_agg(sequence, '\\x00000000'::bytea ORDER BY number),
@@ -80,6 +83,23 @@ class Term:
     chunk_count: int
 
 
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """Chunks that were written, or merged, together."""
+
+    first: int
+    after: int
+    chunks: int
+    left: int
+    """Of the chunks, those that still are."""
+    key: bytes = b""
+    """Of what was written or merged then, and of nothing else ever."""
+
+    @property
+    def gone(self) -> int:
+        return self.chunks - self.left
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Statistics:
     """Of a collection."""
@@ -88,6 +108,8 @@ class Statistics:
     average_length: float
     next_number: int
     """What is written later has this number, or a larger one."""
+    segments: Sequence[Segment]
+    """In the order of their numbers."""
 
 
 class Lexicon:
@@ -173,28 +195,16 @@ async def merge(connection: Connection, collection: CollectionId, *, fan_in: int
     return True
 
 
-@dataclass(frozen=True, slots=True)
-class Segment:
-    """Chunks that were written, or merged, together."""
-
-    first: int
-    after: int
-    chunks: int
-    left: int
-    """Of the chunks, those that still are."""
-    key: bytes = b""
-    """Of what was written or merged then, and of nothing else ever."""
-
-    @property
-    def gone(self) -> int:
-        return self.chunks - self.left
-
-
 async def segments(connection: Connection, collection: CollectionId) -> list[Segment]:
     """In the order of their numbers."""
     cursor = connection.cursor(binary=True)
     await cursor.execute(SQL["segments"], {"collection": collection})
-    return [Segment(*row) for row in await cursor.fetchall()]
+    [(packed,)] = await cursor.fetchall()
+    return _segments(packed or b"")
+
+
+def _segments(packed: bytes) -> list[Segment]:
+    return [Segment(*fields) for fields in SEGMENT.iter_unpack(packed)]
 
 
 async def dropped(
@@ -326,11 +336,11 @@ async def postings(
         return None
     held = []
     for _, of_term in groupby(rows, key=itemgetter(1)):
-        segments = list(of_term)
-        term, number, chunks, *_ = segments[0]
+        parts = list(of_term)
+        term, number, chunks, *_ = parts[0]
         entries = {
             key: before[term][key] if packed is None else _unpacked(packed)
-            for _, _, _, key, _, packed, *_ in segments
+            for _, _, _, key, _, packed, *_ in parts
         }
         kept.keep(collection, term, entries)
         held.append(
@@ -338,15 +348,18 @@ async def postings(
                 term=Term(id=number, term=term, chunk_count=chunks),
                 entries=[
                     _without(entries[key], dropped) if dropped else entries[key]
-                    for _, _, _, key, dropped, *_ in segments
+                    for _, _, _, key, dropped, *_ in parts
                 ],
             )
         )
-    chunk_count, average_length, next_number = rows[0][6:]
-    return (
-        Statistics(chunk_count=chunk_count, average_length=average_length, next_number=next_number),
-        held,
+    chunk_count, average_length, next_number, segments = rows[0][6:]
+    statistics = Statistics(
+        chunk_count=chunk_count,
+        average_length=average_length,
+        next_number=next_number,
+        segments=_segments(segments),
     )
+    return statistics, held
 
 
 def _unpacked(packed: bytes) -> Entries:

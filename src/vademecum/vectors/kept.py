@@ -10,7 +10,7 @@ The server says with each search which segments there are, so what is kept is ne
 import asyncio
 import contextlib
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 
@@ -97,8 +97,14 @@ class KeptChunks:
         self._kept: dict[CollectionId, _Kept] = {}
         """What was asked for longest ago first."""
 
-    async def view(self, database: Database, collection: Collection) -> View | None:
-        """The collection as it is now; None where it is not kept, or not all of it yet."""
+    async def view(
+        self,
+        database: Database,
+        collection: Collection,
+        segments: Sequence[Segment] | None = None,
+    ) -> View | None:
+        """The collection as it was when it had these segments, of which the server is asked where
+        they are not given; None where it is not kept, or not all of it yet."""
         if collection.space_id is None or collection.chunk_count < self._worth:
             return None
         kept = self._kept.pop(collection.id, None)
@@ -108,23 +114,25 @@ class KeptChunks:
         kept.asked += 1
         if kept.asked < kept.often or collection.chunk_count >= kept.too_many:
             return None
-        async with database.connection() as connection:
-            segments = await lexical.segments(connection, collection.id)
-            if not segments:
-                return None
-            parts = {one.key: kept.parts[one.key] for one in segments if one.key in kept.parts}
-            missing = [one for one in segments if one.key not in parts]
-            if sum(one.chunks for one in missing) > self._at_once:
-                if kept.reading is None or kept.reading.done():
-                    kept.parts = parts
-                    reading = self._read_beside(database, collection, kept, missing)
-                    kept.reading = asyncio.create_task(reading)
-                return None
-            for one in missing:
-                parts[one.key] = Left(await _part(connection, collection.id, kept.space, one))
-            parts = {one.key: parts[one.key] for one in segments}
-            if any(parts[one.key].gone != one.gone for one in segments):
-                parts = _without(parts, await lexical.dropped(connection, collection.id))
+        if segments is None:
+            async with database.connection() as connection:
+                segments = await lexical.segments(connection, collection.id)
+        parts = {one.key: kept.parts[one.key] for one in segments if one.key in kept.parts}
+        missing = [one for one in segments if one.key not in parts]
+        if sum(one.chunks for one in missing) > self._at_once:
+            if kept.reading is None or kept.reading.done():
+                kept.parts = parts
+                reading = self._read_beside(database, collection, kept, missing)
+                kept.reading = asyncio.create_task(reading)
+            return None
+        if missing or any(parts[one.key].gone != one.gone for one in segments):
+            async with database.connection() as connection:
+                for one in missing:
+                    parts[one.key] = Left(await _part(connection, collection.id, kept.space, one))
+                dropped = await lexical.dropped(connection, collection.id)
+            parts = {one.key: _left(parts[one.key], one, dropped) for one in segments}
+        if not parts:
+            return None
         kept.parts = parts
         if kept.size > self._most:
             kept.parts, kept.too_many = {}, collection.chunk_count
@@ -170,16 +178,13 @@ class KeptChunks:
             del sizes[oldest]
 
 
-def _without(
-    parts: dict[bytes, Left], dropped: dict[bytes, NDArray[np.int32]]
-) -> dict[bytes, Left]:
-    """The same parts without the chunks that are gone."""
-    left = {}
-    for key, one in parts.items():
-        gone = dropped.get(key, np.empty(0, np.int32))
-        there = ~np.isin(one.part.numbers, gone)
-        left[key] = replace(one, chunks=None if there.all() else there, gone=len(gone))
-    return left
+def _left(one: Left, segment: Segment, dropped: Mapping[bytes, NDArray[np.int32]]) -> Left:
+    """The same part without the chunks that are gone."""
+    if one.gone == segment.gone:
+        return one
+    gone = dropped.get(segment.key, np.empty(0, np.int32))
+    there = ~np.isin(one.part.numbers, gone)
+    return replace(one, chunks=None if there.all() else there, gone=len(gone))
 
 
 async def _part(

@@ -28,8 +28,10 @@ DELETE FROM chunk_terms WHERE chunk_id = ANY (%(chunks)s);
 
 -- name: segments
 -- A number of a chunk that is gone takes four bytes.
-SELECT first, after, chunks, chunks - length(dropped) / 4, uuid_send(key) FROM segments
- WHERE collection_id = %(collection)s ORDER BY first;
+SELECT string_agg(int4send(first) || int4send(after) || int4send(chunks)
+                  || int4send(chunks - length(dropped) / 4) || uuid_send(key), ''::bytea
+                  ORDER BY first)
+  FROM segments WHERE collection_id = %(collection)s;
 
 -- name: dropped_chunks
 SELECT uuid_send(key), dropped FROM segments WHERE collection_id = %(collection)s;
@@ -67,12 +69,16 @@ SELECT t.term, t.id, t.chunk_count, s.chunk_count AS chunks
 
 -- name: postings
 -- What a query's terms are weighted and scored with, rarest first; without the entries that are
--- kept by who asks.
+-- kept by who asks; with all segments of the collection as they are at that moment.
 SELECT t.term, t.id, t.chunk_count, uuid_send(g.key) AS key, g.dropped,
        CASE WHEN (t.term, uuid_send(g.key)) NOT IN
                  (SELECT * FROM unnest(%(kept_terms)s::text[], %(kept_keys)s::bytea[]))
             THEN p.entries END AS entries,
-       s.chunk_count AS chunks, s.total_length / s.chunk_count AS average_length, s.next_number
+       s.chunk_count AS chunks, s.total_length / s.chunk_count AS average_length, s.next_number,
+       (SELECT string_agg(int4send(first) || int4send(after) || int4send(chunks)
+                          || int4send(chunks - length(dropped) / 4) || uuid_send(key), ''::bytea
+                          ORDER BY first)
+          FROM segments WHERE collection_id = %(collection)s) AS segments
   FROM lexical_statistics s
   JOIN terms t ON t.collection_id = s.collection_id
   JOIN postings p ON p.term_id = t.id
