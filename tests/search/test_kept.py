@@ -13,6 +13,7 @@ from fakes import FakeEmbedder
 from vademecum.app import App
 from vademecum.ranking import Ranking, chunk_id
 from vademecum.search.pipeline import Kept, search
+from vademecum.search.query_vector import QueryVector
 from vademecum.store import lexical
 from vademecum.store.collections import Collection
 from vademecum.types import ChunkId, DocumentId, Mode, Query, Vector
@@ -208,10 +209,12 @@ async def test_a_search_finds_the_same_without_it(fake_app: App, write: Write, m
     for text in ("import statement", "yield from", "the default value of a parameter", "zzz"):
         for keyword in (None, "import"):
             query = Query(text=text, collection="python", mode=mode, limit=20, keyword=keyword)
-            hits, expected = [
-                await search(fake_app.database, collection, embedder, query, kept)
-                for kept in (Kept(chunks=chunks), Kept())
-            ]
+            with QueryVector(text) as vector:
+                embedding = None if mode == "lexical" else vector.by(embedder)
+                hits, expected = [
+                    await search(fake_app.database, collection, embedding, query, kept)
+                    for kept in (Kept(chunks=chunks), Kept())
+                ]
             assert [hit.score for hit in hits] == pytest.approx(
                 [hit.score for hit in expected], abs=2e-4
             )

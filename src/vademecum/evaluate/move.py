@@ -21,6 +21,7 @@ from vademecum.evaluate.metrics import Estimate
 from vademecum.evaluate.pipeline import evaluate
 from vademecum.inference.embedder import Embedder
 from vademecum.search import pipeline as searching
+from vademecum.search.query_vector import QueryVector
 from vademecum.store import collections, embeddings, moves, searches
 from vademecum.store.collections import Collection
 from vademecum.store.db import Connection, Database
@@ -266,7 +267,9 @@ class Moves:
         kept = searching.Kept()
 
         async def search(query: Query) -> Sequence[Hit]:
-            return await searching.search(self._database, side, embedder, query, kept)
+            with QueryVector(query.text) as vector:
+                embedding = None if embedder is None else vector.by(embedder)
+                return await searching.search(self._database, side, embedding, query, kept)
 
         done = await evaluate(questions, search, collection=side.name, modes=("hybrid",), k=K)
         return ranks_asked(questions, done.modes[0].met)

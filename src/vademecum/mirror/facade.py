@@ -16,6 +16,7 @@ from vademecum.mirror.promote import LEAST_RECALL, Promotion, Shadow, ndcg, shad
 from vademecum.mirror.verify import Verification, difference, postgresql
 from vademecum.profiles.profile import load_profile
 from vademecum.search import pipeline as searching
+from vademecum.search.query_vector import QueryVector
 from vademecum.settings import Settings
 from vademecum.store import chunks, documents, embeddings, jobs, mirrors
 from vademecum.store.collections import Collection
@@ -361,7 +362,9 @@ class MirrorCalls:
         kept = searching.Kept()
 
         async def search(query: Query, index: Nearest | None) -> Sequence[Hit]:
-            return await searching.search(self._database, target, embedder, query, kept, index)
+            with QueryVector(query.text) as vector:
+                embedding = vector.by(embedder)
+                return await searching.search(self._database, target, embedding, query, kept, index)
 
         return replace(
             seen,

@@ -9,12 +9,13 @@ import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 
-from vademecum.access import may_spend
+from vademecum.access import may_spend, require
 from vademecum.errors import ModelUnavailable, NoVectors
 from vademecum.inference.embedder import Embedder
 from vademecum.inference.reranker import Reranker
 from vademecum.search import pipeline
 from vademecum.search.pipeline import Kept
+from vademecum.search.query_vector import QueryVector, QueryVectors
 from vademecum.search.rerank import SHORTLIST, STANDS, rerank
 from vademecum.store import collections
 from vademecum.store.collections import Collection
@@ -59,6 +60,7 @@ class Searcher:
         self._rerank_ms = rerank_ms
         self._chunks = KeptChunks(most=kept_bytes)
         self._kept = Kept(chunks=self._chunks)
+        self._vectors = QueryVectors()
 
     async def close(self) -> None:
         await self._chunks.close()
@@ -77,11 +79,15 @@ class Searcher:
     async def _search(self, database: Database, query: Query) -> SearchResult:
         started = time.perf_counter()
         pipeline.check(query)
+        require("read", query.collection)
         reranker = self._reranker() if query.rerank else None
         limit = query.limit if reranker is None else max(query.limit, SHORTLIST)
-        async with database.connection() as connection:
-            target = await collections.find(connection, query.collection)
-        mode, hits, notices = await self._found(database, target, replace(query, limit=limit))
+        with self._vectors.of(query) as vector:
+            async with database.connection() as connection:
+                target = await collections.find(connection, query.collection)
+            mode, hits, notices = await self._found(
+                database, target, replace(query, limit=limit), vector
+            )
         by = None
         if reranker is not None:
             again = await rerank(hits, reranker, query.text, milliseconds=self._rerank_ms)
@@ -101,7 +107,7 @@ class Searcher:
         )
 
     async def _found(
-        self, database: Database, target: Collection, query: Query
+        self, database: Database, target: Collection, query: Query, vector: QueryVector
     ) -> tuple[str, list[Hit], list[str]]:
         """The mode that was possible, what it found, and what there is to say about it."""
         notices: list[str] = []
@@ -116,8 +122,9 @@ class Searcher:
             if embedder is None and query.mode == "dense":
                 raise NoVectors(query.collection)
         index = await self._index(target)
+        embedding = None if embedder is None else vector.by(embedder)
         try:
-            hits = await pipeline.search(database, target, embedder, query, self._kept, index)
+            hits = await pipeline.search(database, target, embedding, query, self._kept, index)
         except ModelUnavailable as error:  # a server of the model that went away since
             if query.mode == "dense":
                 raise

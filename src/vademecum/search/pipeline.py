@@ -8,8 +8,9 @@ Each retriever looks at what it found with the other one's eyes, too, while that
 
 import asyncio
 import re
-from collections.abc import Awaitable, Mapping, Sequence
+from asyncio import Task
 from collections.abc import Collection as Ids
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Self
 
@@ -17,7 +18,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vademecum.errors import BadInput
-from vademecum.inference.embedder import Embedder
 from vademecum.profiles.profile import load_profile
 from vademecum.ranking import Ranking, ranking_of
 from vademecum.search.boost import BOOSTABLE, boosts
@@ -32,7 +32,6 @@ from vademecum.store.chunks import StoredChunk
 from vademecum.store.collections import Collection
 from vademecum.store.db import Connection, Database
 from vademecum.store.lexical import KeptEntries
-from vademecum.telemetry.spans import span
 from vademecum.types import (
     ChunkId,
     Condition,
@@ -40,7 +39,6 @@ from vademecum.types import (
     DocumentId,
     Hit,
     Query,
-    SpaceId,
     Vector,
 )
 from vademecum.vectors import pgvector
@@ -127,14 +125,15 @@ class _Ranked:
 async def search(
     database: Database,
     collection: Collection,
-    embedder: Embedder | None,
+    embedding: Task[Vector] | None,
     query: Query,
     kept: Kept,
     index: Nearest | None = None,
 ) -> list[Hit]:
     """The best hits of a checked query in its collection, best first.
 
-    `kept` is what was read before; `index` finds the nearest chunks where they are looked for
+    `embedding` makes a vector of the query in the collection's space, None for a search by words
+    only; `kept` is what was read before; `index` finds the nearest chunks where they are looked for
     elsewhere than in PostgreSQL.
     """
     conditions: Sequence[Condition] = ()
@@ -149,7 +148,7 @@ async def search(
         index = Narrowed(index, Filter(conditions=tuple(conditions), documents=within))
     wanted = query_terms(query.text)
     for tried in range(1, TRIES + 1):
-        found = await _find(database, collection, embedder, query, within, index, kept)
+        found = await _find(database, collection, embedding, query, within, index, kept)
         if not found.rankings:
             return []
         seen = candidates(found.words, found.matches, found.near)
@@ -210,20 +209,18 @@ async def _passing(
 async def _find(
     database: Database,
     collection: Collection,
-    embedder: Embedder | None,
+    embedding: Task[Vector] | None,
     query: Query,
     within: Sequence[DocumentId] | None,
     index: Nearest | None,
     kept: Kept,
 ) -> _Found:
-    embedding = asyncio.create_task(_embedded(collection, embedder, query))
     held = await _matches(database, collection, query, within, kept)
     view = await _view(database, collection, index, held, kept)
     if view is not None:
         # What needs no vector is done while the query becomes one.
         words = None if held is None else best_kept(view, held, limit=DEPTH)
-        found = await embedding
-        vector = None if found is None else found[1]
+        vector = await embedding if embedding is not None else None
         if words is not None and vector is not None:
             words = replace(words, similarities=view.similarities(words.numbers, vector))
         near = None if vector is None else view.nearest(vector, limit=DEPTH, documents=within)
@@ -263,31 +260,17 @@ async def _view(
     return await kept.chunks.view(database, collection, segments)
 
 
-async def _embedded(
-    collection: Collection, embedder: Embedder | None, query: Query
-) -> tuple[SpaceId, Vector] | None:
-    """The query as a vector of the collection's space; None where it has none."""
-    if query.mode == "lexical" or embedder is None or collection.space_id is None:
-        return None
-    provider, _, model = embedder.space.model.partition(":")
-    with span("embed", provider, model=model, chunk_count=1) as traced:
-        vector = await embedder.embed_query(query.text)
-        if traced.recording:
-            traced.set(
-                tokens_processed=min(*embedder.tokenizer.counts([query.text]), embedder.max_tokens)
-            )
-    return collection.space_id, vector
-
-
 async def _lexical(
     database: Database,
     collection: Collection,
     held: Matches | None,
-    embedding: Awaitable[tuple[SpaceId, Vector] | None],
+    embedding: Task[Vector] | None,
 ) -> LexicalRanking | None:
     if held is None:
         return None
-    near = await embedding
+    near = None
+    if embedding is not None and collection.space_id is not None:
+        near = collection.space_id, await embedding
     async with database.connection() as connection:
         return await best_matches(connection, collection.id, held, limit=DEPTH, near=near)
 
@@ -298,12 +281,11 @@ async def _dense(
     query: Query,
     within: Sequence[DocumentId] | None,
     index: Nearest | None,
-    embedding: Awaitable[tuple[SpaceId, Vector] | None],
+    embedding: Task[Vector] | None,
 ) -> Ranking | None:
-    near = await embedding
-    if near is None:
+    if embedding is None or collection.space_id is None:
         return None
-    space, vector = near
+    vector = await embedding
     if index is not None and query.keyword is None:  # words are looked up in PostgreSQL only
         found = await index.nearest(vector, limit=DEPTH)
         async with database.connection() as connection:
@@ -312,7 +294,7 @@ async def _dense(
     async with database.connection() as connection:
         return await pgvector.nearest(
             connection,
-            space=space,
+            space=collection.space_id,
             collection=collection.id,
             vector=vector,
             limit=DEPTH,
