@@ -1,7 +1,7 @@
 """Rankings as arrays: what a retriever found, best first, in one piece as the database packs it."""
 
 from collections.abc import Collection as Ids
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from uuid import UUID
 
 import numpy as np
@@ -32,6 +32,12 @@ def unpacked(rows: bytes | None) -> Ranking:
     found = np.zeros(len(packed), FOUND)
     found[list(_PACKED.names or ())] = packed
     return found
+
+
+def joined(rankings: Iterable[Ranking]) -> Ranking:
+    """One after the other."""
+    # Told the type, numpy does not compare those of all of them, which takes it longer.
+    return np.concatenate(list(rankings), dtype=FOUND)
 
 
 def ranking_of(scored: Sequence[Scored], numbers: Mapping[ChunkId, int]) -> Ranking:

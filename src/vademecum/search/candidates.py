@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from vademecum.ranking import Ranking, by_id, chunk_id
+from vademecum.ranking import Ranking, by_id, chunk_id, joined
 from vademecum.search.lexical import LexicalRanking, Matches, calibrated, looked_up
 from vademecum.types import ChunkId
 
@@ -38,7 +38,7 @@ def candidates(
 ) -> Candidates:
     """The chunks of both rankings, of which one may be None, with both scores."""
     both = [near, None if words is None else words.hits]
-    found = np.concatenate([ranking for ranking in both if ranking is not None])
+    found = joined(ranking for ranking in both if ranking is not None)
     # A chunk without a number is no more.
     there = found["number"] >= 0
     outdated = not there.all()

@@ -304,8 +304,11 @@ class KeptEntries:
 
     def keep(self, collection: CollectionId, term: str, entries: dict[bytes, Entries]) -> None:
         """All of a term, by the keys of its segments; what there was of others is forgotten."""
-        self._size += _size(entries) - _size(self._kept.pop((collection, term), {}))
+        before = self._kept.pop((collection, term), {})
         self._kept[collection, term] = entries
+        if entries.keys() == before.keys():
+            return
+        self._size += _size(entries) - _size(before)
         while self._size > self._most:
             _, oldest = self._kept.popitem(last=False)
             self._size -= _size(oldest)
@@ -320,15 +323,13 @@ async def postings(
 ) -> tuple[Statistics, list[Held]] | None:
     """Those of the terms that the collection holds, rarest first; None where there is none."""
     before = kept.of(collection, terms)
-    pairs = [(term, key) for term, entries in before.items() for key in entries]
     cursor = connection.cursor(binary=True)
     await cursor.execute(
         SQL["postings"],
         {
             "collection": collection,
-            "terms": list(terms),
-            "kept_terms": [term for term, _ in pairs],
-            "kept_keys": [key for _, key in pairs],
+            "terms": " ".join(terms),
+            "kept": "\n".join(f"{t} {key.hex()}" for t, kept in before.items() for key in kept),
         },
     )
     rows = await cursor.fetchall()

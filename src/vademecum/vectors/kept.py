@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from psycopg import Error, sql
 
 from vademecum.errors import VadeError
-from vademecum.ranking import Ranking
+from vademecum.ranking import Ranking, joined
 from vademecum.store import embeddings, lexical
 from vademecum.store.collections import Collection
 from vademecum.store.db import Connection, Database
@@ -228,7 +228,7 @@ async def _part(
         filled += len(there)
         owners.append(of[there])
         read.append(chunks)
-    found = np.concatenate([one.found for one in read])
+    found = joined(one.found for one in read)
     return await asyncio.to_thread(
         Part,
         chunks=found,

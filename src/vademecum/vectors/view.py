@@ -9,11 +9,12 @@ than a walk through a vector index, and finds more.
 from collections.abc import Collection as Ids
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import reduce
 
 import numpy as np
 from numpy.typing import NDArray
 
-from vademecum.ranking import Ranking, let_through
+from vademecum.ranking import Ranking, joined, let_through
 from vademecum.store.lexical import Numbered
 from vademecum.types import DocumentId, Vector
 from vademecum.vectors.index import windows_for
@@ -24,6 +25,8 @@ nearest by their signs hold 0.896 of them, and 0.987 of the best ten."""
 FAR = np.uint16(np.iinfo(np.uint16).max)
 STEPS = (1 << 15) - 1
 """Of a number from 0 to 1: a vector is kept in two bytes a number."""
+IN_A_BYTE = 3
+"""Words of 64 signs that differ in at most 255."""
 BLOCK = 4096
 """Vectors gone over at once: what is made of them meanwhile is larger than they are."""
 
@@ -72,8 +75,10 @@ class Left:
         """In how many signs each window differs, FAR where it may not be found."""
         part = self.part
         differing = np.zeros(len(part.owners), np.uint16)
-        for own, wanted in zip(part.signs, signs, strict=True):
-            differing += np.bitwise_count(own ^ wanted)
+        for first in range(0, len(signs), IN_A_BYTE):
+            words = slice(first, first + IN_A_BYTE)
+            pairs = zip(part.signs[words], signs[words], strict=True)
+            differing += reduce(np.add, [np.bitwise_count(own ^ wanted) for own, wanted in pairs])
         found = self.chunks
         if passing is not None:
             meeting = passing[np.minimum(part.documents, len(passing) - 1)]
@@ -145,11 +150,9 @@ class View:
             for one, places in zip(self._left, some, strict=True)
         ]
         near = _nearest(rough, wanted)
-        found = np.concatenate(
-            [
-                _best_windows(one.part, places[best], query[0])
-                for one, places, best in zip(self._left, some, near, strict=True)
-            ]
+        found = joined(
+            _best_windows(one.part, places[best], query[0])
+            for one, places, best in zip(self._left, some, near, strict=True)
         )
         order = np.lexsort((found["low"], found["high"], -found["score"]))
         best: Ranking = found[order[:limit]]
@@ -158,8 +161,10 @@ class View:
     def chunks_of(self, numbers: NDArray[np.int64], *, sequences: bool) -> Numbered:
         """As `lexical.chunks_of`, without similarities."""
         found = [one.chunks_of(numbers, sequences=sequences) for one in self._left]
-        chunks, terms, lengths = (np.concatenate(one) for one in zip(*found, strict=True))
-        return Numbered(found=chunks, sequences=terms, lengths=lengths)
+        chunks, terms, lengths = zip(*found, strict=True)
+        return Numbered(
+            found=joined(chunks), sequences=np.concatenate(terms), lengths=np.concatenate(lengths)
+        )
 
     def similarities(self, numbers: NDArray[np.int64], vector: Vector) -> NDArray[np.float64]:
         """Cosine similarities of those of the chunks that exist, each of its best window; 0 for one
