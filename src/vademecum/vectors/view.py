@@ -97,7 +97,7 @@ class Left:
         if not sequences:
             return found, part.sequences[:0], part.lengths[:0]
         lengths, starts = part.lengths[places], part.starts[places]
-        return found, part.sequences[_ranges(starts, starts + lengths + 1)], lengths
+        return found, part.sequences.take(_ranges(starts, starts + lengths + 1)), lengths
 
     def similarities(
         self, numbers: NDArray[np.int64], query: NDArray[np.int16]
@@ -110,7 +110,7 @@ class Left:
         some = after > first
         begins = (np.cumsum(after - first) - (after - first))[some]
         if len(begins):
-            exact = _similarities(part.vectors[_ranges(first, after)], query)
+            exact = _similarities(part.vectors.take(_ranges(first, after), axis=0), query)
             best[some] = np.maximum.reduceat(exact, begins)
         return best
 
@@ -146,7 +146,10 @@ class View:
             for one, places in zip(distances, _nearest(distances, AGAIN * wanted), strict=True)
         ]
         rough = [
-            -np.vecdot(one.part.vectors[places].astype(np.float32), query[0].astype(np.float32))
+            -np.vecdot(
+                one.part.vectors.take(places, axis=0).astype(np.float32),
+                query[0].astype(np.float32),
+            )
             for one, places in zip(self._left, some, strict=True)
         ]
         near = _nearest(rough, wanted)
@@ -179,7 +182,9 @@ def _best_windows(part: Part, windows: NDArray[np.intp], query: NDArray[np.int16
     begins = np.flatnonzero(np.diff(owners, prepend=-1))
     found: Ranking = part.chunks[owners[begins]]
     if len(begins):
-        found["score"] = np.maximum.reduceat(_similarities(part.vectors[windows], query), begins)
+        found["score"] = np.maximum.reduceat(
+            _similarities(part.vectors.take(windows, axis=0), query), begins
+        )
     return found
 
 
