@@ -45,10 +45,14 @@ def pages(count: int, *, seed: int = 0) -> dict[str, str | bytes]:
     }
 
 
+async def asked(app: App, collection: Collection, kept: KeptChunks) -> View | None:
+    return await kept.view(app.database, collection) if kept.worth(collection) else None
+
+
 async def view_of(app: App, collection: Collection, kept: KeptChunks) -> View:
     """Once it is there: what is much is read beside other searches."""
     for _ in range(500):
-        if (view := await kept.view(app.database, collection)) is not None:
+        if (view := await asked(app, collection, kept)) is not None:
             return view
         await asyncio.sleep(0.02)
     raise AssertionError("it is never kept")
@@ -225,7 +229,7 @@ async def test_searches_go_on_while_much_is_read(fake_app: App, write: Write) ->
     collection = await indexed(fake_app, write(pages(60)))
     kept = KeptChunks(most=EVERYTHING, often=3, worth=1, at_once=10)
     for _ in range(3):  # twice not asked often enough, and then not there at once
-        assert await kept.view(fake_app.database, collection) is None
+        assert await asked(fake_app, collection, kept) is None
     await check(fake_app, collection, await view_of(fake_app, collection, kept), "import")
 
 
@@ -233,11 +237,11 @@ async def test_what_has_no_room_is_not_kept(fake_app: App, write: Write) -> None
     collection = await indexed(fake_app, write(pages(60)))
     kept = KeptChunks(most=20_000, often=1, worth=1, at_once=10)
     for _ in range(20):
-        assert await kept.view(fake_app.database, collection) is None
+        assert await asked(fake_app, collection, kept) is None
         await asyncio.sleep(0.05)
     none = KeptChunks(most=0, often=1, worth=1, at_once=10)
     for _ in range(3):
-        assert await none.view(fake_app.database, collection) is None
+        assert await asked(fake_app, collection, none) is None
 
 
 async def test_what_was_not_asked_for_longest_goes_first(fake_app: App, write: Write) -> None:
@@ -250,14 +254,14 @@ async def test_what_was_not_asked_for_longest_goes_first(fake_app: App, write: W
     await view_of(fake_app, collections[0], kept)
     [one] = kept.sizes().values()
     little = KeptChunks(most=one - 1, often=1, worth=1)
-    assert await little.view(fake_app.database, collections[0]) is None
+    assert await asked(fake_app, collections[0], little) is None
     assert little.sizes() == {}
     kept = KeptChunks(most=int(2.5 * one), often=1, worth=1)
     for place in (0, 1, 0, 2):
         await view_of(fake_app, collections[place], kept)
     assert list(kept.sizes()) == [collections[0].id, collections[2].id]
     for _ in range(LATER - 1):  # not read again and again, each time in place of another
-        assert await kept.view(fake_app.database, collections[1]) is None
+        assert await asked(fake_app, collections[1], kept) is None
     await view_of(fake_app, collections[1], kept)
     assert list(kept.sizes()) == [collections[2].id, collections[1].id]
 
@@ -265,6 +269,6 @@ async def test_what_was_not_asked_for_longest_goes_first(fake_app: App, write: W
 async def test_nothing_is_read_after_the_end(fake_app: App, write: Write) -> None:
     collection = await indexed(fake_app, write(pages(60)))
     kept = KeptChunks(most=EVERYTHING, often=1, worth=1, at_once=10)
-    assert await kept.view(fake_app.database, collection) is None
+    assert await asked(fake_app, collection, kept) is None
     await kept.close()
     assert kept.sizes() == {}

@@ -215,20 +215,33 @@ async def _find(
     index: Nearest | None,
     kept: Kept,
 ) -> _Found:
-    held = await _matches(database, collection, query, within, kept)
-    view = await _view(database, collection, index, held, kept)
-    if view is not None:
-        # What needs no vector is done while the query becomes one.
-        words = None if held is None else best_kept(view, held, limit=DEPTH)
-        vector = await embedding if embedding is not None else None
-        if words is not None and vector is not None:
-            words = replace(words, similarities=view.similarities(words.numbers, vector))
-        near = None if vector is None else view.nearest(vector, limit=DEPTH, documents=within)
-        return _Found(matches=held, words=words, near=near)
-    words, near = await asyncio.gather(
-        _lexical(database, collection, held, embedding),
+    if index is None and kept.chunks is not None and kept.chunks.worth(collection):
+        held = await _matches(database, collection, query, within, kept)
+        segments = None if held is None else held.statistics.segments
+        view = await kept.chunks.view(database, collection, segments)
+        if view is not None:
+            return await _find_in(view, held, within, embedding)
+    (held, words), near = await asyncio.gather(
+        _lexical(database, collection, query, within, embedding, kept),
         _dense(database, collection, query, within, index, embedding),
     )
+    return _Found(matches=held, words=words, near=near)
+
+
+async def _find_in(
+    view: View,
+    held: Matches | None,
+    within: Sequence[DocumentId] | None,
+    embedding: Task[Vector] | None,
+) -> _Found:
+    """In a collection in memory. What needs no vector is done while the query becomes one."""
+    words = None if held is None else best_kept(view, held, limit=DEPTH)
+    if embedding is None:
+        return _Found(matches=held, words=words, near=None)
+    vector = await embedding
+    if words is not None:
+        words = replace(words, similarities=view.similarities(words.numbers, vector))
+    near = view.nearest(vector, limit=DEPTH, documents=within)
     return _Found(matches=held, words=words, near=near)
 
 
@@ -245,34 +258,22 @@ async def _matches(
         return await matches(connection, collection.id, query.text, kept.entries, documents=within)
 
 
-async def _view(
-    database: Database,
-    collection: Collection,
-    index: Nearest | None,
-    held: Matches | None,
-    kept: Kept,
-) -> View | None:
-    """The collection in memory, as it was when its words were looked up; None where it is not kept
-    there, or searched elsewhere."""
-    if index is not None or kept.chunks is None:
-        return None
-    segments = None if held is None else held.statistics.segments
-    return await kept.chunks.view(database, collection, segments)
-
-
 async def _lexical(
     database: Database,
     collection: Collection,
-    held: Matches | None,
+    query: Query,
+    within: Sequence[DocumentId] | None,
     embedding: Task[Vector] | None,
-) -> LexicalRanking | None:
+    kept: Kept,
+) -> tuple[Matches | None, LexicalRanking | None]:
+    held = await _matches(database, collection, query, within, kept)
     if held is None:
-        return None
+        return None, None
     near = None
     if embedding is not None and collection.space_id is not None:
         near = collection.space_id, await embedding
     async with database.connection() as connection:
-        return await best_matches(connection, collection.id, held, limit=DEPTH, near=near)
+        return held, await best_matches(connection, collection.id, held, limit=DEPTH, near=near)
 
 
 async def _dense(

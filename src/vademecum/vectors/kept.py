@@ -97,23 +97,26 @@ class KeptChunks:
         self._kept: dict[CollectionId, _Kept] = {}
         """What was asked for longest ago first."""
 
+    def worth(self, collection: Collection) -> bool:
+        """Whether it is asked often enough to be kept, of which this is one time, and has room."""
+        if collection.space_id is None or collection.chunk_count < self._worth:
+            return False
+        kept = self._kept.pop(collection.id, None)
+        if kept is None or kept.space != collection.space_id:
+            kept = _Kept(space=collection.space_id, often=self._often)
+        self._kept[collection.id] = kept
+        kept.asked += 1
+        return kept.asked >= kept.often and collection.chunk_count < kept.too_many
+
     async def view(
         self,
         database: Database,
         collection: Collection,
         segments: Sequence[Segment] | None = None,
     ) -> View | None:
-        """The collection as it was when it had these segments, of which the server is asked where
-        they are not given; None where it is not kept, or not all of it yet."""
-        if collection.space_id is None or collection.chunk_count < self._worth:
-            return None
-        kept = self._kept.pop(collection.id, None)
-        if kept is None or kept.space != collection.space_id:
-            kept = _Kept(space=collection.space_id, often=self._often)
-        self._kept[collection.id] = kept
-        kept.asked += 1
-        if kept.asked < kept.often or collection.chunk_count >= kept.too_many:
-            return None
+        """A collection that is worth it, as it was when it had these segments, of which the server
+        is asked where they are not given; None where not all of it is kept yet."""
+        kept = self._kept[collection.id]
         if segments is None:
             async with database.connection() as connection:
                 segments = await lexical.segments(connection, collection.id)
