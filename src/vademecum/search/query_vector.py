@@ -58,7 +58,6 @@ class QueryVector:
     def _drop(self) -> None:
         """Nobody waits for it any more, nor asks why it failed."""
         if self._task is not None:
-            self._task.add_done_callback(lambda task: task.cancelled() or task.exception())
             self._task.cancel()
 
 
