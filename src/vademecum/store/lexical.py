@@ -166,7 +166,9 @@ async def insert(
                     np.array([ids[term] for term in row.sequence], dtype="<i4").tobytes(),
                 )
             )
-    await _pack(connection, collection, first, first + len(rows))
+    values = {"collection": collection, "first": first, "after": first + len(rows)}
+    await connection.execute(SQL["pack_postings"], values)
+    await connection.execute(SQL["add_segment"], values)
 
 
 async def delete(connection: Connection, chunks: Ids[ChunkId]) -> None:
@@ -190,8 +192,12 @@ async def merge(connection: Connection, collection: CollectionId, *, fan_in: int
             return False
         first, after = due[0].first, due[-1].after
         values = {"collection": collection, "first": first, "after": after}
-        await connection.execute(SQL["drop_segments"], values)
-        await _pack(connection, collection, first, after)
+        if any(segment.gone for segment in due):
+            await connection.execute(SQL["drop_segments"], values)
+            await connection.execute(SQL["pack_postings"], values)
+        else:
+            await connection.execute(SQL["join_segments"], values)
+        await connection.execute(SQL["add_segment"], values)
     return True
 
 
@@ -232,12 +238,6 @@ def to_merge(segments: Sequence[Segment], *, fan_in: int = 1) -> Sequence[Segmen
             start = place
         newer += segment.left
     return segments[start:]
-
-
-async def _pack(connection: Connection, collection: CollectionId, first: int, after: int) -> None:
-    values = {"collection": collection, "first": first, "after": after}
-    await connection.execute(SQL["pack_postings"], values)
-    await connection.execute(SQL["add_segment"], values)
 
 
 @dataclass(slots=True, kw_only=True)

@@ -45,6 +45,20 @@ DELETE FROM postings p USING terms t
  WHERE t.collection_id = %(collection)s AND p.term_id = t.id
    AND p.first >= %(first)s AND p.first < %(after)s;
 
+-- name: join_segments
+-- Segments of which no chunk is gone are made one by putting their entries side by side.
+WITH gone AS (
+    DELETE FROM segments
+     WHERE collection_id = %(collection)s AND first >= %(first)s AND first < %(after)s
+), old AS (
+    DELETE FROM postings p USING terms t
+     WHERE t.collection_id = %(collection)s AND p.term_id = t.id
+       AND p.first >= %(first)s AND p.first < %(after)s
+    RETURNING p.term_id, p.first, p.entries
+)
+INSERT INTO postings (term_id, first, entries)
+SELECT term_id, %(first)s, string_agg(entries, ''::bytea ORDER BY first) FROM old GROUP BY term_id;
+
 -- name: pack_postings
 INSERT INTO postings (term_id, first, entries)
 SELECT u.term_id, %(first)s,
