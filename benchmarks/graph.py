@@ -162,7 +162,7 @@ async def make_searchable(app: App, setting: str, real: int) -> None:
 async def vectors_of(app: App, space: EmbeddingSpace, most: int) -> list[Vector]:
     """Those that an earlier run made."""
     async with app.database.connection() as connection:
-        kept = embeddings.table(await embeddings.space_id(connection, space, indexed=False))
+        kept = embeddings.table(await embeddings.space_id(connection, space))
         columns = f"SELECT embedding::real[] FROM {kept} LIMIT {most}"
         rows = await (await connection.execute(columns)).fetchall()
     return [np.array(vector, dtype=np.float32) for (vector,) in rows]

@@ -103,7 +103,6 @@ class Worker:
         self._touched: set[CollectionId] = set() if collection is None else {collection}
         self._noticed: set[str] = set()
         self._stopped: CostCapReached | None = None
-        self._bulk = False
         self.progress = Progress()
 
     @property
@@ -292,7 +291,7 @@ class Worker:
         self, space: EmbeddingSpace, kept: Sequence[DocumentId]
     ) -> tuple[SpaceId, dict[bytes, Vector]]:
         async with self._database.connection() as connection:
-            number = await embeddings.space_id(connection, space, indexed=not self._bulk)
+            number = await embeddings.space_id(connection, space)
             return number, await process.reusable(connection, number, kept)
 
     async def _embed(self, batch: _Batch) -> None:
@@ -426,13 +425,12 @@ class Worker:
             await jobs.return_lost(connection, self._name, self._leased.values())
 
     async def _prepare_index(self, coming: int) -> None:
-        """Before a large first load, drop the vector index of the space that is to be filled, or
-        do not make it yet where the space is new. `coming` is how many documents are, at least."""
+        """Before a large first load, drop the vector index of the space that is to be filled.
+        `coming` is how many documents are, at least."""
         await self._database.retry(self._return_lost)
         left = await self._database.retry(self._open_jobs)
         waiting = max(left.pending, coming)
-        self._bulk = waiting >= BULK_JOBS
-        if not self._bulk:
+        if waiting < BULK_JOBS:
             return
         async with self._database.connection() as connection:
             for space in await embeddings.smaller_than(connection, waiting):

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from fakes import FakeEmbedder
 from vademecum.app import App
 from vademecum.settings import Settings
+from vademecum.store import embeddings
 from vademecum.store.db import Database
-from vademecum.worker import BULK_JOBS
 
 Write = Callable[[dict[str, str | bytes]], Path]
 
@@ -38,17 +38,30 @@ class Looking(FakeEmbedder):
         return await super().embed(texts)
 
 
-@pytest.mark.parametrize(("documents", "kept"), [(BULK_JOBS, 0), (3, 1)])
 async def test_the_index_of_a_new_space(
-    settings: Settings, write: Write, documents: int, kept: int
+    settings: Settings, write: Write, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     looking = Looking()
-    folder = write({f"{number}.md": f"# Page {number}\n\nText." for number in range(documents)})
+    monkeypatch.setattr(embeddings, "WHOLE", 50)
+
+    def pages(count: int) -> dict[str, str | bytes]:
+        return {f"{number}.md": f"# Page {number}\n\nText." for number in range(count)}
+
     async with App.open(replace(settings, embedder="fake:words")) as app:
         looking.database = app.database
         app.embedders.opened["fake:words"] = looking
-        report = await app.ingest.bulk_index(folder)
-
-        assert (report.embedded, report.failed) == (documents, [])
-        assert set(looking.seen) == {kept}
+        # Few windows are all compared, and have none.
+        await app.ingest.bulk_index(write(pages(49)))
+        assert await looking.indexes() == 0
+        # Of more it is made after them, and stays where few more come.
+        report = await app.ingest.bulk_index(write(pages(52)))
+        assert (report.embedded, report.failed) == (3, [])
+        assert set(looking.seen) == {0}
         assert await looking.indexes() == 1
+        looking.seen.clear()
+        await app.ingest.bulk_index(write(pages(54)))
+        assert (set(looking.seen), await looking.indexes()) == ({1}, 1)
+        # As many again as there are: it is dropped before, and made anew.
+        looking.seen.clear()
+        await app.ingest.bulk_index(write(pages(114)))
+        assert (set(looking.seen), await looking.indexes()) == ({0}, 1)

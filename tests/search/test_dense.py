@@ -12,7 +12,7 @@ from vademecum.store.db import Connection, Database
 from vademecum.types import CollectionId, DocumentId, EmbeddingSpace, SpaceId
 from vademecum.vectors import pgvector
 
-ROWS = 4000
+ROWS = 6000
 SPACE = EmbeddingSpace(model="test", dimensions=16, digest="1")
 
 
@@ -60,6 +60,7 @@ async def filled(database: Database) -> AsyncIterator[tuple[Connection, SpaceId]
             )
         ]
         await embeddings.insert(connection, space, rows)
+        await embeddings.build_missing_indexes(connection)
         await connection.execute("ANALYZE")
         yield connection, space
 

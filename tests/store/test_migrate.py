@@ -181,6 +181,7 @@ async def test_a_space_has_a_cosine_index_over_vectors_of_its_own_length(
         other = await embeddings.space_id(
             connection, EmbeddingSpace(model="m", dimensions=4, digest="other weights")
         )
+        await embeddings.build_index(connection, space)
 
     assert again == space != other
     assert await rows(

@@ -12,6 +12,11 @@ from vademecum.store.migrate import LOCK
 from vademecum.store.sql import SQL
 from vademecum.types import ChunkId, CollectionId, DocumentId, EmbeddingSpace, SpaceId, Vector
 
+WHOLE = 5000
+"""Windows from which on a space has a vector index. Fewer are all compared: exact, the same for
+every index of the same documents, and nearly as fast. Measured with 384 dimensions and a hundred
+chunks wanted: 5301 windows in 1.8 to 2.0 ms, by the index in 1.4 to 1.5; 2000 in 0.8 and 0.7."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Embedding:
@@ -34,10 +39,8 @@ def index(space: SpaceId) -> str:
     return f"embeddings_{space}_hnsw"
 
 
-async def space_id(
-    connection: Connection, space: EmbeddingSpace, *, indexed: bool = True
-) -> SpaceId:
-    """The space's number; its table is made where it is new, with or without its vector index."""
+async def space_id(connection: Connection, space: EmbeddingSpace) -> SpaceId:
+    """The space's number; its table is made where it is new."""
     cursor = await connection.execute("SELECT id FROM embedding_spaces WHERE key = %s", [space.key])
     row = await cursor.fetchone()
     if row is not None:
@@ -74,8 +77,6 @@ async def space_id(
                     column=column,
                 )
             )
-        if indexed:
-            await build_index(connection, made)
     return made
 
 
@@ -113,8 +114,11 @@ async def drop_index(connection: Connection, space: SpaceId) -> None:
 
 
 async def build_missing_indexes(connection: Connection) -> None:
+    """Of the spaces that are large enough for one."""
+    small = await smaller_than(connection, WHOLE)
     for space in await _spaces(connection):
-        await build_index(connection, space)
+        if space not in small:
+            await build_index(connection, space)
 
 
 async def smaller_than(connection: Connection, rows: int) -> list[SpaceId]:

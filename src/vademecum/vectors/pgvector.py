@@ -12,7 +12,7 @@ from vademecum.ranking import PACKED, Ranking, scored, unpacked
 from vademecum.store import embeddings, facets
 from vademecum.store.arrays import Numbers
 from vademecum.store.db import Connection, Database
-from vademecum.store.embeddings import Embedding
+from vademecum.store.embeddings import WHOLE, Embedding
 from vademecum.types import ChunkId, CollectionId, DocumentId, Scored, SpaceId, Vector
 from vademecum.vectors.index import ANY, Filter, IndexEntry, windows_for
 
@@ -51,9 +51,6 @@ VISIT = 10
 """What a step through the vector index costs, in comparisons of vectors that lie side by side.
 Measured on 88 266 windows: 10.5 µs to 1.0."""
 
-WHOLE = 2000
-"""Windows that are always all compared: as fast as a scan or nearly, and exact."""
-
 COUNTED = 100
 """Documents whose windows are counted to know about how many all of a filter have."""
 
@@ -64,7 +61,7 @@ SELECT few.most > (SELECT count(*)
                      FROM (SELECT FROM {table} e
                             WHERE e.collection_id = %(collection)s {within}
                             LIMIT few.most) AS counted)
-  FROM (SELECT (greatest(%(steps)s::float8, {share}) / %(every)s)::bigint AS most
+  FROM (SELECT (greatest(%(whole)s::float8, {share}) / %(every)s)::bigint AS most
           FROM pg_class WHERE oid = %(table)s::regclass) AS few
 """
 SHARE = "sqrt(%(steps)s::float8 * greatest(reltuples, 0))"
@@ -89,7 +86,7 @@ async def nearest(
     collection would end with too few hits, or none. It too gives up after many rows; where it did,
     what passes the filter is compared one by one after all.
     """
-    many = documents is None and chunks >= _steps(limit)
+    many = documents is None and chunks >= _whole(limit)
     few = not many and await _are_few(connection, space, collection, documents, limit)
     found, windows = await _found(connection, space, collection, vector, limit, documents, few)
     if documents is not None and windows < windows_for(limit) and not few:
@@ -99,7 +96,12 @@ async def nearest(
 
 def _steps(limit: int) -> int:
     """What a scan of the index for so many chunks costs, in comparisons."""
-    return max(WHOLE, VISIT * windows_for(limit))
+    return VISIT * windows_for(limit)
+
+
+def _whole(limit: int) -> int:
+    """So many windows are compared in about the time of a scan, where so many chunks are wanted."""
+    return max(WHOLE, _steps(limit))
 
 
 async def _are_few(
@@ -124,6 +126,7 @@ async def _are_few(
             "collection": collection,
             "documents": _ids(documents if documents is None else documents[::every]),
             "table": table,
+            "whole": _whole(limit),
             "steps": _steps(limit),
             "every": every,
         },
