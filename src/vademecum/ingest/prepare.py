@@ -28,6 +28,9 @@ SPLITTER_VERSION = 1
 WINDOW_OVERLAP = 32
 """Tokens that the windows of one chunk share."""
 
+LONGEST = 40
+"""Characters of a keyword."""
+
 FIELD_WEIGHTS = {"title": 1, "headings": 1, "file": 1, "topic": 1, "text": 1, "summary": 1}
 """How often each field counts in a chunk's term frequencies. A title mostly stands among the
 headings and in the text too, so it counts more than once as it is; more measured no better on any
@@ -206,7 +209,16 @@ def keywords(text: str, limit: int = 10) -> list[str]:
     """The words that a chunk repeats most, ties in order of appearance."""
     counts: Counter[str] = Counter()
     for raw, count in Counter(text.split()).items():
-        word = raw.strip("`*_.,;:!?()[]{}<>\"'#|=+-").lower()
-        if 2 < len(word) <= 40 and word not in STOP_WORDS and word[0].isalpha():
+        if word := (_keyword(raw) if len(raw) <= 2 * LONGEST else _said(raw)):
             counts[word] += count
     return [word for word, _ in counts.most_common(limit)]
+
+
+def _said(raw: str) -> str:
+    """The word without what stands around it; empty where it says nothing by itself."""
+    word = raw.strip("`*_.,;:!?()[]{}<>\"'#|=+-").lower()
+    telling = 2 < len(word) <= LONGEST and word not in STOP_WORDS and word[0].isalpha()
+    return word if telling else ""
+
+
+_keyword = lru_cache(maxsize=100_000)(_said)
