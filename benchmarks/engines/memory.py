@@ -33,7 +33,9 @@ async def server_now(conninfo: str) -> int | None:
     """
     server = await server_process(conninfo)
     try:
-        return None if server is None else sum(map(_proportional, (server, *children(server))))
+        if server is None:
+            return None
+        return _proportional(server) + sum(map(_while_it_lasts, children(server)))
     except (OSError, ValueError):
         return None
 
@@ -67,6 +69,15 @@ def children(parent: int) -> Iterator[int]:
 def _parent(process: Path) -> int:
     # The name before it is in brackets and may hold anything.
     return int((process / "stat").read_text().rpartition(")")[2].split()[1])
+
+
+def _while_it_lasts(process: int) -> int:
+    try:
+        return _proportional(process)
+    except PermissionError:
+        raise
+    except (OSError, ValueError):  # it has ended
+        return 0
 
 
 def _proportional(process: int) -> int:
