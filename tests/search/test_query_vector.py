@@ -67,6 +67,16 @@ async def test_the_embedder_that_the_collection_names_now_has_the_say() -> None:
     assert (old.asked, new.asked) == (["one", "two"], ["two", "three"])
 
 
+async def test_nothing_is_begun_for_a_collection_that_has_no_vectors_any_more() -> None:
+    vectors, embedder = QueryVectors(), Watched()
+    with vectors.of(about("one")) as vector:
+        await vector.by(embedder)
+    for text in ("two", "three"):
+        with vectors.of(about(text)):
+            await asyncio.sleep(0)
+    assert embedder.asked == ["one", "two"]
+
+
 async def test_what_nobody_waits_for_fails_in_silence() -> None:
     complaints: list[dict[str, Any]] = []
     asyncio.get_running_loop().set_exception_handler(lambda loop, said: complaints.append(said))

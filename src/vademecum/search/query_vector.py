@@ -27,10 +27,12 @@ class QueryVectors:
         guess = None if query.mode == "lexical" else self._last.get(query.collection)
         with QueryVector(query.text) as vector:
             if guess is not None:
-                vector.by(guess)
+                vector.begin(guess)
             yield vector
         if vector.embedder is not None:
             self._last[query.collection] = vector.embedder
+        elif guess is not None:
+            self._last.pop(query.collection, None)
 
 
 class QueryVector:
@@ -38,14 +40,21 @@ class QueryVector:
 
     def __init__(self, text: str) -> None:
         self._text = text
+        self._begun: Embedder | None = None
         self._task: Task[Vector] | None = None
         self.embedder: Embedder | None = None
+        """Whose vector was asked for."""
 
     def by(self, embedder: Embedder) -> Task[Vector]:
         """The vector that this embedder makes; it may fail with ModelUnavailable."""
-        if self._task is None or embedder is not self.embedder:
+        self.embedder = embedder
+        return self.begin(embedder)
+
+    def begin(self, embedder: Embedder) -> Task[Vector]:
+        """The same, by whom may turn out to be the wrong one."""
+        if self._task is None or embedder is not self._begun:
             self._drop()
-            self.embedder = embedder
+            self._begun = embedder
             self._task = asyncio.create_task(_embedded(embedder, self._text))
         return self._task
 
