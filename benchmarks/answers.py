@@ -32,6 +32,7 @@ from scratch import scratch_app
 from vademecum.answer import extractive
 from vademecum.answer.question import ask
 from vademecum.app import App
+from vademecum.store.lexical import KeptEntries
 from vademecum.types import Answer, Query
 
 MAX_SOURCES, MAX_QUOTATIONS = 4, 6
@@ -154,7 +155,7 @@ async def _answer_without(app: App, name: str, text: str, gold: set[str]) -> Ans
     hits = [hit for hit in result.results if hit.path not in gold][: extractive.MAX_HITS]
     target = await app.collection(name)
     async with app.database.connection() as connection:
-        question = await ask(connection, target.id, text)
+        question = await ask(connection, target.id, text, KeptEntries())
     embedder = app.embedders.searching(target) if result.mode == "hybrid" else None
     return await extractive.answer(question, hits, embedder)
 

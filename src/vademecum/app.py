@@ -143,6 +143,7 @@ class App:
             search=self.search,
             models=self.models,
             notes=self.notes,
+            entries=self._searcher.entries,
         )
         self.evaluation = EvaluationCalls(
             database,

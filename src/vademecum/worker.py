@@ -49,6 +49,9 @@ BULK_JOBS = 32
 MOMENT_SECONDS = 0.05
 """Between two looks for jobs that are about to come."""
 
+WHILE_SECONDS = 1.0
+"""Between two looks for jobs that other workers may give back."""
+
 
 @dataclass(slots=True, kw_only=True)
 class _Batch:
@@ -103,6 +106,7 @@ class Worker:
         self._touched: set[CollectionId] = set() if collection is None else {collection}
         self._noticed: set[str] = set()
         self._stopped: CostCapReached | None = None
+        self._done = asyncio.Event()
         self.progress = Progress()
 
     @property
@@ -191,21 +195,37 @@ class Worker:
             return True
         if not wait or not (left.pending or left.processing):
             return False
-        await asyncio.sleep(min(max(left.due_in or 0, MOMENT_SECONDS), 1.0))
+        if self._leased:  # what is in hand is most likely all that is left
+            await self._rest(WHILE_SECONDS)
+        else:
+            await asyncio.sleep(min(max(left.due_in or 0, MOMENT_SECONDS), WHILE_SECONDS))
         return True
+
+    async def _rest(self, seconds: float) -> None:
+        """Until something in hand is done, or for so long."""
+        self._done.clear()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._done.wait()
+
+    def _let_go(self, job: Job) -> None:
+        self._leased.pop(job.id, None)
+        self._done.set()
 
     # --- the stages -------------------------------------------------------------------------
 
     async def _take(self, size: int) -> list[_Batch]:
         # Each step is tried again by itself: jobs once leased must not be forgotten.
         leased = await self._database.retry(partial(self._lease, size))
+        if not leased:
+            return []
         stored = await self._database.retry(partial(self._contents, leased))
         by_document = {document.id: document for document in stored}
         by_collection: dict[CollectionId, list[tuple[Job, StoredDocument]]] = {}
         for job in leased:
             document = by_document.get(job.document_id)
             if document is None:  # deleted since, and its job with it
-                self._leased.pop(job.id)
+                self._let_go(job)
             else:
                 by_collection.setdefault(document.collection_id, []).append((job, document))
         batches = []
@@ -329,7 +349,7 @@ class Worker:
         await self._database.retry(lambda: self._merge(batch))
         await self._step(batch)
         for job in batch.jobs:
-            self._leased.pop(job.id, None)
+            self._let_go(job)
         left = await self._database.retry(self._open_jobs)
         self.progress = replace(
             self.progress,
@@ -409,7 +429,7 @@ class Worker:
         """Put a job off, or give it up. A document that cannot be used will not be later either."""
         message = str(error) if isinstance(error, VadeError) else f"{type(error).__name__}: {error}"
         await self._database.retry(partial(self._put_off, job, message, final=not _may_pass(error)))
-        self._leased.pop(job.id, None)
+        self._let_go(job)
         self.progress = replace(self.progress, failed=self.progress.failed + 1)
 
     async def _put_off(self, job: Job, message: str, *, final: bool) -> None:

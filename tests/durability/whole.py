@@ -31,13 +31,6 @@ WITHOUT_POSTINGS = """
 SELECT id::text FROM document_chunks k
  WHERE NOT EXISTS (SELECT FROM chunk_terms t WHERE t.chunk_id = k.id)"""
 
-MISCOUNTED_TERMS = """
-SELECT format('%s: %s, not %s', term, chunk_count, coalesce(n, 0))
-  FROM terms LEFT JOIN (SELECT term_id, count(*) AS n
-                          FROM chunk_terms, unnest(term_ids) AS term_id
-                         GROUP BY term_id) c ON c.term_id = terms.id
- WHERE chunk_count <> coalesce(n, 0)"""
-
 MISPACKED = """
 WITH gone AS (
     SELECT g.collection_id, g.first,
@@ -126,7 +119,6 @@ ALWAYS = {
     "documents of which some chunks are old and some new": MIXED,
     "chunks whose neighbours are not those before and after": BROKEN_CHAIN,
     "chunks that no word finds": WITHOUT_POSTINGS,
-    "terms counted wrongly": MISCOUNTED_TERMS,
     "terms that nobody knows": UNKNOWN_TERMS,
     "postings that are not those of the chunks": MISPACKED,
     "collections counted wrongly": MISCOUNTED_CHUNKS,
@@ -175,7 +167,6 @@ async def everything(connection: AsyncConnection[Any]) -> dict[str, str]:
         "postings": "SELECT chunk_id, length,"
         " (SELECT array_agg(term ORDER BY term) FROM terms WHERE id = ANY (term_ids))"
         " FROM chunk_terms",
-        "term": "SELECT term, chunk_count FROM terms WHERE chunk_count > 0",
         "statistics": "SELECT chunk_count, total_length FROM lexical_statistics",
     }
     for (space,) in await rows(connection, "SELECT id FROM embedding_spaces"):

@@ -21,6 +21,7 @@ from vademecum.search.facade import SearchResult
 from vademecum.store import documents
 from vademecum.store.collections import Collection
 from vademecum.store.db import Database
+from vademecum.store.lexical import KeptEntries
 from vademecum.store.rests_on import Passage
 from vademecum.types import Answer, Cited, Dropped, Hit, Query
 
@@ -52,13 +53,16 @@ class Answerer:
         search: Callable[[Query], Awaitable[SearchResult]],
         models: Models,
         notes: Notes,
+        entries: KeptEntries,
     ) -> None:
+        """`entries` is what searches have read of words lately."""
         self._database = database
         self._collection = collection
         self._embedder = embedder
         self._search = search
         self._models = models
         self._notes = notes
+        self._entries = entries
 
     async def answer(
         self,
@@ -124,7 +128,7 @@ class Answerer:
                 told.append(f"{error}: answered in the sources' own words")
         if answer is None:
             async with self._database.connection() as connection:
-                asked = await ask(connection, target.id, question)
+                asked = await ask(connection, target.id, question, self._entries)
             answer = await extractive.answer(asked, found.results, embedder)
         if answer.dropped:
             told.append(f"not supported and dropped, of {answer.by}: {len(answer.dropped)}")

@@ -8,7 +8,7 @@ from functools import cached_property
 
 from vademecum.search.terms import query_terms
 from vademecum.store.db import Connection
-from vademecum.store.sql import SQL
+from vademecum.store.lexical import KeptEntries, postings
 from vademecum.types import CollectionId
 
 RAREST = 0.001
@@ -68,14 +68,15 @@ def telling_terms(text: str) -> list[str]:
     return list(query_terms(" ".join(words) or text))
 
 
-async def ask(connection: Connection, collection: CollectionId, text: str) -> Question:
+async def ask(
+    connection: Connection, collection: CollectionId, text: str, kept: KeptEntries
+) -> Question:
     """The question with what the collection knows of its terms."""
-    cursor = await connection.execute(
-        SQL["known_terms"], {"collection": collection, "terms": telling_terms(text)}
-    )
-    rows = await cursor.fetchall()
+    found = await postings(connection, collection, telling_terms(text), kept)
+    if found is None:
+        return Question(text, {}, chunks=0)
+    statistics, held = found
+    chunks = statistics.chunk_count
     return Question(
-        text,
-        {term: holding / chunks for term, _, holding, chunks in rows},
-        chunks=rows[0][3] if rows else 0,
+        text, {one.term.term: one.term.chunk_count / chunks for one in held}, chunks=chunks
     )

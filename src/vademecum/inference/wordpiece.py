@@ -59,10 +59,9 @@ class LocalTokenizer:
     def _learned(self, texts: Sequence[Sequence[str]]) -> _Words:
         """The tokens of all these words, among others."""
         known = self._known
-        if new := list(set(chain.from_iterable(texts)).difference(known.ids)):
-            for word, tokens in zip(
-                new, self._tokenizer.encode_batch(new, add_special_tokens=False), strict=True
-            ):
+        if new := set(chain.from_iterable(texts)).difference(known.ids):
+            for word in new:  # one by one: to share them out among threads takes longer
+                tokens = self._tokenizer.encode(word, add_special_tokens=False)
                 # In this order: another thread takes a word with ids for one that is known.
                 known.starts[word] = [start for start, _ in tokens.offsets]
                 known.ids[word] = tokens.ids

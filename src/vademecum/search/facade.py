@@ -20,6 +20,7 @@ from vademecum.search.rerank import SHORTLIST, STANDS, rerank
 from vademecum.store import collections
 from vademecum.store.collections import Collection
 from vademecum.store.db import Database
+from vademecum.store.lexical import KeptEntries
 from vademecum.store.replica import Reads
 from vademecum.types import Hit, Query
 from vademecum.vectors.fallback import Fallback
@@ -61,6 +62,10 @@ class Searcher:
         self._chunks = KeptChunks(most=kept_bytes)
         self._kept = Kept(chunks=self._chunks)
         self._vectors = QueryVectors()
+
+    @property
+    def entries(self) -> KeptEntries:
+        return self._kept.entries
 
     async def close(self) -> None:
         await self._chunks.close()

@@ -229,12 +229,15 @@ def to_merge(segments: Sequence[Segment], *, fan_in: int = 1) -> Sequence[Segmen
     together, or of whose chunks half are gone.
 
     With 1, what remains are at most log2(n) segments, and a chunk is merged about as often (the
-    logarithmic method, Bentley & Saxe 1980); with more, fewer merges leave more segments.
+    logarithmic method, Bentley & Saxe 1980); with more, fewer merges leave more segments, and so
+    many are always left.
     """
     start, newer = len(segments), 0
+    crowded = len(segments) > fan_in
     for place in reversed(range(len(segments))):
         segment = segments[place]
-        if fan_in * segment.left <= newer or 2 * segment.left <= segment.chunks:
+        outgrown = crowded and fan_in * segment.left <= newer
+        if outgrown or 2 * segment.left <= segment.chunks:
             start = place
         newer += segment.left
     return segments[start:]
@@ -336,24 +339,24 @@ async def postings(
     if not rows:
         return None
     held = []
-    for _, of_term in groupby(rows, key=itemgetter(1)):
+    for term, of_term in groupby(rows, key=itemgetter(0)):
         parts = list(of_term)
-        term, number, chunks, *_ = parts[0]
         entries = {
             key: before[term][key] if packed is None else _unpacked(packed)
-            for _, _, _, key, _, packed, *_ in parts
+            for _, _, key, _, packed, *_ in parts
         }
         kept.keep(collection, term, entries)
-        held.append(
-            Held(
-                term=Term(id=number, term=term, chunk_count=chunks),
-                entries=[
-                    _without(entries[key], dropped) if dropped else entries[key]
-                    for _, _, _, key, dropped, *_ in parts
-                ],
-            )
-        )
-    chunk_count, average_length, next_number, segments = rows[0][6:]
+        present = [
+            _without(entries[key], dropped) if dropped else entries[key]
+            for _, _, key, dropped, *_ in parts
+        ]
+        if holding := sum(map(len, present)):
+            number = parts[0][1]
+            held.append(Held(term=Term(id=number, term=term, chunk_count=holding), entries=present))
+    if not held:
+        return None
+    held.sort(key=lambda one: (one.term.chunk_count, one.term.term))
+    chunk_count, average_length, next_number, segments = rows[0][5:]
     statistics = Statistics(
         chunk_count=chunk_count,
         average_length=average_length,

@@ -74,18 +74,11 @@ SELECT %(collection)s, %(first)s, %(after)s, count(*) FROM chunk_terms
  WHERE collection_id = %(collection)s AND number >= %(first)s AND number < %(after)s
 HAVING count(*) > 0;
 
--- name: known_terms
--- The terms of a question that the collection holds, with what their weights follow from.
-SELECT t.term, t.id, t.chunk_count, s.chunk_count AS chunks
-  FROM terms t JOIN lexical_statistics s ON s.collection_id = t.collection_id
- WHERE t.collection_id = %(collection)s AND t.term = ANY (%(terms)s) AND t.chunk_count > 0
- ORDER BY t.chunk_count, t.id;
-
 -- name: postings
--- What a query's terms are weighted and scored with, rarest first; without the entries that are
--- kept by who asks; with all segments of the collection as they are at that moment. Terms have no
--- blanks: one text is quicker to send than an array.
-SELECT t.term, t.id, t.chunk_count, uuid_send(g.key) AS key, g.dropped,
+-- What a query's terms are weighted and scored with; without the entries that are kept by who asks;
+-- with all segments of the collection as they are at that moment. Terms have no blanks: one text is
+-- quicker to send than an array.
+SELECT t.term, t.id, uuid_send(g.key) AS key, g.dropped,
        CASE WHEN t.term || ' ' || encode(uuid_send(g.key), 'hex') NOT IN
                  (SELECT unnest(string_to_array(%(kept)s, E'\n')))
             THEN p.entries END AS entries,
@@ -98,9 +91,9 @@ SELECT t.term, t.id, t.chunk_count, uuid_send(g.key) AS key, g.dropped,
   JOIN terms t ON t.collection_id = s.collection_id
   JOIN postings p ON p.term_id = t.id
   JOIN segments g ON g.collection_id = s.collection_id AND g.first = p.first
- WHERE s.collection_id = %(collection)s AND t.chunk_count > 0
+ WHERE s.collection_id = %(collection)s AND s.chunk_count > 0
    AND t.term = ANY (string_to_array(%(terms)s, ' '))
- ORDER BY t.chunk_count, t.term, p.first;
+ ORDER BY t.term, p.first;
 
 -- name: numbers_of_chunks
 SELECT chunk_id, number FROM chunk_terms WHERE chunk_id = ANY (%(chunks)s);
