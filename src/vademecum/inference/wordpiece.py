@@ -7,7 +7,7 @@ is around it, and texts mostly repeat what they and others have said before.
 
 import re
 from collections.abc import Sequence
-from itertools import chain
+from itertools import accumulate, chain, islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from vademecum.inference.weights import WeightFiles, read_vocabulary
@@ -21,6 +21,7 @@ REMEMBERED = 200_000
 
 # The model drops other control characters, and joins what stands on both sides of them.
 _WORD = re.compile(r"[^ \t\n\r]+")
+_BLANKS = re.compile(r"([ \t\n\r]+)")
 
 
 class _Words(NamedTuple):
@@ -39,11 +40,15 @@ class LocalTokenizer:
         self._remembered = 0
 
     def starts(self, text: str) -> list[int]:
-        text = encodable(text)
-        words = _WORD.findall(text)
+        pieces = _BLANKS.split(encodable(text))  # words and what stands between, by turns
+        places = accumulate(map(len, pieces), initial=0)
+        words = pieces[::2]
         within = map(self._learned([words]).starts.__getitem__, words)
-        places = (word.start() for word in _WORD.finditer(text))
-        return [at + start for at, starts in zip(places, within, strict=True) for start in starts]
+        return [
+            at + one
+            for at, starts in zip(islice(places, 0, None, 2), within, strict=False)
+            for one in starts
+        ]
 
     def counts(self, texts: Sequence[str]) -> list[int]:
         words = [_WORD.findall(encodable(text)) for text in texts]

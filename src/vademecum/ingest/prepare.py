@@ -207,10 +207,10 @@ def _postings(chunk: Chunk, fields: ChunkFields, shared: Mapping[str, Sequence[s
 
 def keywords(text: str, limit: int = 10) -> list[str]:
     """The words that a chunk repeats most, ties in order of appearance."""
-    counts: Counter[str] = Counter()
-    for raw, count in Counter(text.split()).items():
-        if word := (_keyword(raw) if len(raw) <= 2 * LONGEST else _said(raw)):
-            counts[word] += count
+    raws = text.split()
+    short = max(map(len, raws), default=0) <= 2 * LONGEST
+    counts = Counter(map(_keyword if short else _said, raws))
+    del counts[""]
     return [word for word, _ in counts.most_common(limit)]
 
 

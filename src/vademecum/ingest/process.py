@@ -92,7 +92,7 @@ async def swap(
     if not prepared:
         return Swapped(documents=0, chunks=0, embedded=0, reused=0)
     collection = prepared[0].document.collection_id
-    terms = {t for d in prepared for c in d.chunks for t in c.postings.frequencies}
+    terms = set().union(*(c.postings.frequencies for d in prepared for c in d.chunks))
     term_ids = await lexicon.ids(connection, collection, terms)
     async with connection.transaction():
         current = await documents.lock_unchanged(connection, [d.document for d in prepared])

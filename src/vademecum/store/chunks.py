@@ -7,6 +7,7 @@ from uuid import UUID
 
 from psycopg.rows import class_row
 
+from vademecum.store.arrays import packed_texts
 from vademecum.store.db import Connection
 from vademecum.store.sql import SQL
 from vademecum.types import Chunk, ChunkId, CollectionId, DocumentId
@@ -77,7 +78,7 @@ async def insert(connection: Connection, rows: Sequence[tuple[Chunk, ChunkFields
                     fields.total_chunks,
                     chunk.text,
                     fields.title,
-                    list(chunk.heading_path),
+                    packed_texts(chunk.heading_path),
                     chunk.section_id,
                     chunk.parent_id,
                     chunk.previous_id,
@@ -85,7 +86,7 @@ async def insert(connection: Connection, rows: Sequence[tuple[Chunk, ChunkFields
                     chunk.content_hash,
                     fields.source_hash,
                     fields.topic,
-                    fields.keywords,
+                    packed_texts(fields.keywords),
                     chunk.token_count,
                     chunk.word_count,
                     chunk.char_count,
@@ -94,8 +95,8 @@ async def insert(connection: Connection, rows: Sequence[tuple[Chunk, ChunkFields
 
 
 _COPIED = [
-    *("uuid", "int4", "int4", "int4", "int4", "text", "text", "text[]", "text"),
-    *("uuid", "uuid", "uuid", "text", "text", "text", "text[]", "int4", "int4", "int4"),
+    *("uuid", "int4", "int4", "int4", "int4", "text", "text", "bytea", "text"),
+    *("uuid", "uuid", "uuid", "text", "text", "text", "bytea", "int4", "int4", "int4"),
 ]
 
 

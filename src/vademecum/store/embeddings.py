@@ -5,8 +5,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 from pgvector import HalfVector
 
+from vademecum.store.arrays import copied, halves
 from vademecum.store.db import Connection, identifier
 from vademecum.store.migrate import LOCK
 from vademecum.store.sql import SQL
@@ -209,19 +211,24 @@ async def insert(connection: Connection, space: SpaceId, rows: Sequence[Embeddin
         " FROM STDIN (FORMAT BINARY)",
         table=table(space),
     )
+    if not rows:
+        return
     async with connection.cursor() as cursor, cursor.copy(statement) as copy:
-        copy.set_types(["uuid", "int2", "int4", "int4", "bytea", "halfvec"])
-        for row in rows:
-            await copy.write_row(
-                (
-                    row.chunk_id,
-                    row.window_index,
-                    row.document_id,
-                    row.collection_id,
-                    row.input_hash,
-                    HalfVector(row.vector),
-                )
+        await copy.write(
+            copied(
+                _bytes([row.chunk_id.bytes for row in rows]),
+                np.array([row.window_index for row in rows], ">i2"),
+                np.array([row.document_id for row in rows], ">i4"),
+                np.array([row.collection_id for row in rows], ">i4"),
+                _bytes([row.input_hash for row in rows]),
+                halves(np.stack([row.vector for row in rows])),
             )
+        )
+
+
+def _bytes(rows: Sequence[bytes]) -> NDArray[np.uint8]:
+    """A column of as many bytes in each row, shape (rows, bytes)."""
+    return np.frombuffer(b"".join(rows), np.uint8).reshape(len(rows), -1)
 
 
 def to_array(vector: HalfVector) -> Vector:

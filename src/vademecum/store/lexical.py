@@ -12,7 +12,7 @@ from collections.abc import Collection as Ids
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from itertools import groupby
+from itertools import count, groupby
 from operator import itemgetter
 from struct import Struct
 
@@ -23,7 +23,7 @@ from psycopg import sql
 
 from vademecum.ranking import PACKED, Ranking, unpacked
 from vademecum.store import embeddings
-from vademecum.store.arrays import Numbers, packed
+from vademecum.store.arrays import Numbers, packed_each
 from vademecum.store.db import Connection
 from vademecum.store.sql import SQL
 from vademecum.types import ChunkId, CollectionId, DocumentId, SpaceId, Vector
@@ -119,17 +119,18 @@ class Lexicon:
         self._ids: dict[CollectionId, dict[str, int]] = {}
 
     async def ids(
-        self, connection: Connection, collection: CollectionId, terms: Iterable[str]
+        self, connection: Connection, collection: CollectionId, terms: Ids[str]
     ) -> dict[str, int]:
         """The id of each term; new terms get one. Call outside a transaction: what is kept
         here must be durable."""
         known = self._ids.setdefault(collection, {})
-        missing = sorted({term for term in terms if term not in known})
-        if missing:
-            values = {"collection": collection, "terms": missing}
-            await connection.execute(SQL["add_terms"], values)
-            cursor = await connection.execute(SQL["term_ids"], values)
-            known.update(await cursor.fetchall())
+        # New ones first: mostly nothing is left to look up then.
+        for statement in ("add_terms", "term_ids"):
+            if missing := " ".join(term for term in terms if term not in known):
+                cursor = await connection.execute(
+                    SQL[statement], {"collection": collection, "terms": missing}
+                )
+                known.update(await cursor.fetchall())
         return known
 
 
@@ -148,12 +149,21 @@ async def insert(
     numbered = await cursor.fetchone()
     assert numbered is not None
     first = int(numbered[0])
+    lengths = [len(row.frequencies) for row in rows]
+    found = np.array([ids[term] for row in rows for term in row.frequencies], np.int32)
+    counts = np.array([times for row in rows for times in row.frequencies.values()], np.int64)
+    order = np.lexsort((found, np.repeat(np.arange(len(rows)), lengths)))
+    columns = zip(
+        count(first),
+        rows,
+        packed_each(found[order], lengths, "int4"),
+        packed_each(np.minimum(counts[order], MOST), lengths, "int2"),
+        strict=False,
+    )
     async with connection.cursor() as cursor, cursor.copy(SQL["copy_chunk_terms"]) as copy:
         copy.set_types(["uuid", "int4", "int4", "int4", "int4", "bytea", "bytea", "bytea"])
-        for number, row in enumerate(rows, first):
-            found = np.array([ids[term] for term in row.frequencies], np.int32)
-            counts = np.array(list(row.frequencies.values()), np.int64)
-            order = np.argsort(found)
+        for number, row, term_ids, frequencies in columns:
+            sequence = np.array([ids[term] for term in row.sequence], "<i4").tobytes()
             await copy.write_row(
                 (
                     row.chunk_id,
@@ -161,9 +171,9 @@ async def insert(
                     collection,
                     number,
                     row.length,
-                    packed(found[order], "int4"),
-                    packed(np.minimum(counts[order], MOST), "int2"),
-                    np.array([ids[term] for term in row.sequence], dtype="<i4").tobytes(),
+                    term_ids,
+                    frequencies,
+                    sequence,
                 )
             )
     values = {"collection": collection, "first": first, "after": first + len(rows)}

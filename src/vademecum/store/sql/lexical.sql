@@ -1,13 +1,15 @@
 -- name: add_terms
--- None where the collection was deleted meanwhile.
+-- Those that are new, of terms with blanks between; none where the collection was deleted meanwhile.
 INSERT INTO terms (collection_id, term)
-SELECT c.id, t FROM collections c, unnest(%(terms)s::text[]) AS t
+SELECT c.id, t FROM collections c, unnest(string_to_array(%(terms)s, ' ')) AS t
  WHERE c.id = %(collection)s
  ORDER BY t
-ON CONFLICT (collection_id, term) DO NOTHING;
+ON CONFLICT (collection_id, term) DO NOTHING
+RETURNING term, id;
 
 -- name: term_ids
-SELECT term, id FROM terms WHERE collection_id = %(collection)s AND term = ANY (%(terms)s);
+SELECT term, id FROM terms
+ WHERE collection_id = %(collection)s AND term = ANY (string_to_array(%(terms)s, ' '));
 
 -- name: lock_lexical_statistics
 SELECT FROM lexical_statistics WHERE collection_id = %(collection)s FOR UPDATE;
