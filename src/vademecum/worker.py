@@ -46,8 +46,8 @@ BATCH_JOBS = 16
 BULK_JOBS = 32
 """With so many jobs waiting, the vector index is better built once, after them."""
 
-MOMENT_SECONDS = 0.05
-"""Between two looks for jobs that are about to come."""
+LEAST_SECONDS, MOST_SECONDS = 0.005, 0.05
+"""Between two looks for jobs that are about to come: ever longer, until some have."""
 
 WHILE_SECONDS = 1.0
 """Between two looks for jobs that other workers may give back."""
@@ -156,14 +156,15 @@ class Worker:
         wait: bool,
         coming: Coming,
     ) -> None:
-        taken = 0
+        taken, pause = 0, LEAST_SECONDS
         while self._stopped is None and (limit is None or taken < limit):
             size = BATCH_JOBS if limit is None else min(BATCH_JOBS, limit - taken)
             batches = await self._take(size)
             taken += sum(len(batch.jobs) for batch in batches)
             for batch in batches:
                 await to_embed.put(batch)
-            if not batches and not await self._more(wait, coming):
+            pause = LEAST_SECONDS if batches else min(2 * pause, MOST_SECONDS)
+            if not batches and not await self._more(wait, coming, pause):
                 break
         await to_embed.put(None)
 
@@ -184,10 +185,11 @@ class Worker:
         while (batch := await to_store.get()) is not None:
             await self._store(batch)
 
-    async def _more(self, wait: bool, coming: Coming) -> bool:
-        """Whether to look again, after a while where all that is left is in hand or due later."""
+    async def _more(self, wait: bool, coming: Coming, pause: float) -> bool:
+        """Whether to look again, after a while where all that is left is in hand or due later;
+        after a pause where more is coming."""
         if not coming.over():
-            await asyncio.sleep(MOMENT_SECONDS)
+            await asyncio.sleep(pause)
             return True
         await self._database.retry(self._return_lost)
         left = await self._database.retry(self._open_jobs)
@@ -198,7 +200,7 @@ class Worker:
         if self._leased:  # what is in hand is most likely all that is left
             await self._rest(WHILE_SECONDS)
         else:
-            await asyncio.sleep(min(max(left.due_in or 0, MOMENT_SECONDS), WHILE_SECONDS))
+            await asyncio.sleep(min(max(left.due_in or 0, MOST_SECONDS), WHILE_SECONDS))
         return True
 
     async def _rest(self, seconds: float) -> None:

@@ -2,6 +2,7 @@
 long."""
 
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from itertools import accumulate, pairwise
 from struct import Struct
 from typing import Any, Literal
@@ -41,10 +42,14 @@ def packed_each(
 
 
 def packed_texts(texts: Sequence[str]) -> bytes:
-    """The same of text."""
-    encoded = [text.encode() for text in texts]
-    parts = [part for one in encoded for part in (_SIZE.pack(len(one)), one)]
-    return _head(len(texts), adapters.types["text"].oid) + b"".join(parts)
+    """An array of text in its binary form."""
+    return _head(len(texts), adapters.types["text"].oid) + b"".join(map(_text, texts))
+
+
+@lru_cache(maxsize=10_000)
+def _text(text: str) -> bytes:
+    encoded = text.encode()
+    return _SIZE.pack(len(encoded)) + encoded
 
 
 def _head(length: int, oid: int) -> bytes:

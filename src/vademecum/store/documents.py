@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Collection as Ids
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import PurePath
@@ -118,11 +118,7 @@ async def upsert(
         await cursor.execute(SQL["documents_of_source"], values)
         matches = await cursor.fetchall()
     if not matches:
-        values["path"] = await _free_path(connection, collection, source)
-        row = await (await connection.execute(SQL["insert_document"], values)).fetchone()
-        assert row is not None
-        await jobs.enqueue(connection, [row[0]], run=run)
-        return "inserted", row[0]
+        return "inserted", await _insert(connection, source, values)
     kept, *doubles = matches
     if doubles:
         await delete(connection, [double.id for double in doubles])
@@ -139,24 +135,28 @@ async def upsert(
     return "updated", kept.id
 
 
-async def _free_path(connection: Connection, collection: CollectionId, source: Source) -> str:
-    """The source's own path or, where another document has it, a longer one that says which."""
-    candidates = [source.path]
-    if source.file_path is not None:
-        parts = PurePath(source.file_path).parts
-        depth = len(PurePath(source.path).parts)
-        candidates += ["/".join(parts[-n:]) for n in range(depth + 1, len(parts))]
-        candidates.append(source.file_path)
-    else:
-        candidates.append(str(source.url))
-    for path in candidates:
+async def _insert(
+    connection: Connection, source: Source, values: Mapping[str, object]
+) -> DocumentId:
+    for path in _paths(source):
         cursor = await connection.execute(
-            SQL["path_taken"], {"collection": collection, "path": path}
+            SQL["insert_document"], {**values, "path": path, "priority": jobs.PRIORITY}
         )
-        row = await cursor.fetchone()
-        if row is not None and not row[0]:
-            return path
+        if (row := await cursor.fetchone()) is not None:
+            return DocumentId(row[0])
     raise BadInput(f"{source.path}: another document of the collection has this path")
+
+
+def _paths(source: Source) -> Iterator[str]:
+    """The source's own path and, for where another document has it, longer ones that say which."""
+    yield source.path
+    if source.file_path is None:
+        yield str(source.url)
+        return
+    parts = PurePath(source.file_path).parts
+    depth = len(PurePath(source.path).parts)
+    yield from ("/".join(parts[-n:]) for n in range(depth + 1, len(parts)))
+    yield source.file_path
 
 
 async def touch(connection: Connection, ids: Ids[DocumentId]) -> None:

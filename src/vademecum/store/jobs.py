@@ -19,6 +19,7 @@ from vademecum.store.db import Connection
 from vademecum.store.sql import SQL
 from vademecum.types import CollectionId, DocumentId
 
+PRIORITY = 10
 LEASE_SECONDS = 60.0
 MAX_FAILURES = 5
 MAX_DEATHS = 25
@@ -55,7 +56,7 @@ async def enqueue(
     connection: Connection,
     documents: Ids[DocumentId],
     *,
-    priority: int = 10,
+    priority: int = PRIORITY,
     run: int | None = None,
 ) -> None:
     """Queue a job for each document, of the run that wants it."""

@@ -124,12 +124,11 @@ class Lexicon:
         """The id of each term; new terms get one. Call outside a transaction: what is kept
         here must be durable."""
         known = self._ids.setdefault(collection, {})
-        # New ones first: mostly nothing is left to look up then.
-        for statement in ("add_terms", "term_ids"):
+        # Adding tells those that are new: mostly nothing is left to look up then.
+        for statement in (SQL["add_terms"], SQL["term_ids"]):
             if missing := " ".join(term for term in terms if term not in known):
-                cursor = await connection.execute(
-                    SQL[statement], {"collection": collection, "terms": missing}
-                )
+                values = {"collection": collection, "terms": missing}
+                cursor = await connection.execute(statement, values)
                 known.update(await cursor.fetchall())
         return known
 

@@ -40,7 +40,8 @@ def read_markdown(text: str, *, mdx: bool = False) -> Content:
     """The title is that of the front matter, or the first heading of the first level."""
     metadata, body = split_front_matter(text)
     body = shortcode_fences(drop_comments(body, mdx=mdx))
-    blocks = list(_blocks(_without_admonition_marks(body.split("\n"))))
+    lines = body.split("\n")
+    blocks = list(_blocks(_without_admonition_marks(lines) if _MARKED.search(body) else lines))
     if mdx:
         blocks = _without_statements(blocks)
     parts = []
@@ -198,10 +199,11 @@ def _is_indented_code(lines: list[str], start: int) -> bool:
     return True
 
 
+_MARKED = re.compile(r"^[^\S\n]*(?:!!!|\?\?\?\+?|===) ", re.M)
+
+
 def _without_admonition_marks(lines: list[str]) -> list[str]:
     """`!!! note "Title"` and its indented block become a bold line and plain paragraphs."""
-    if not any(line.lstrip().startswith(("!!! ", "??? ", "???+ ", "=== ")) for line in lines):
-        return lines
     out: list[str] = []
     dedents: list[int] = []
     in_fence = False

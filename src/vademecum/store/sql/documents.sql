@@ -10,18 +10,20 @@ SELECT id, path, url, file_path, title, content_hash, source_hash, metadata
    AND (url = %(url)s OR file_path = %(file_path)s)
  ORDER BY (url = %(url)s) DESC NULLS LAST, id;
 
--- name: path_taken
-SELECT EXISTS (SELECT FROM crawled_documents
-                WHERE collection_id = %(collection)s AND path = %(path)s);
-
 -- name: insert_document
-INSERT INTO crawled_documents (collection_id, path, url, file_path, title, format, content,
-                               content_hash, source_hash, metadata, last_modified_at,
-                               run_id)
-VALUES (%(collection)s, %(path)s, %(url)s, %(file_path)s, %(title)s, %(format)s, %(content)s,
-        %(content_hash)s, %(source_hash)s, %(metadata)s, %(modified_at)s,
-        %(run)s)
-RETURNING id;
+-- With the job that follows; none where another document has the path.
+WITH stored AS (
+    INSERT INTO crawled_documents (collection_id, path, url, file_path, title, format, content,
+                                   content_hash, source_hash, metadata, last_modified_at, run_id)
+    VALUES (%(collection)s, %(path)s, %(url)s, %(file_path)s, %(title)s, %(format)s, %(content)s,
+            %(content_hash)s, %(source_hash)s, %(metadata)s, %(modified_at)s, %(run)s)
+    ON CONFLICT (collection_id, path) DO NOTHING
+    RETURNING id, collection_id, run_id
+), queued AS (
+    INSERT INTO processing_queue (document_id, collection_id, priority, run_id)
+    SELECT id, collection_id, %(priority)s, run_id FROM stored
+)
+SELECT id FROM stored;
 
 -- name: update_document
 UPDATE crawled_documents
