@@ -27,8 +27,8 @@ _BLANKS = re.compile(r"([ \t\n\r]+)")
 class _Words(NamedTuple):
     """The tokens of each word: their ids, and where each begins in it."""
 
-    ids: dict[str, list[int]]
-    starts: dict[str, list[int]]
+    ids: dict[str, tuple[int, ...]]
+    starts: dict[str, tuple[int, ...]]
 
 
 class LocalTokenizer:
@@ -68,8 +68,8 @@ class LocalTokenizer:
             for word in new:  # one by one: to share them out among threads takes longer
                 tokens = self._tokenizer.encode(word, add_special_tokens=False)
                 # In this order: another thread takes a word with ids for one that is known.
-                known.starts[word] = [start for start, _ in tokens.offsets]
-                known.ids[word] = tokens.ids
+                known.starts[word] = tuple(start for start, _ in tokens.offsets)
+                known.ids[word] = tuple(tokens.ids)
                 self._remembered += len(tokens)
             if self._remembered > REMEMBERED:
                 # Another thread may still read the old one.
