@@ -10,12 +10,14 @@ from pathlib import Path
 import pytest
 
 from fakes import FakeEmbedder
+from vademecum import worker
 from vademecum.app import App
 from vademecum.errors import BadInput, UnreadableSource
 from vademecum.ingest import prepare
 from vademecum.ingest.pipeline import Failure
 from vademecum.ingest.report import IngestReport, Listener
 from vademecum.settings import Settings
+from vademecum.store import jobs
 from vademecum.types import Query
 
 Write = Callable[[dict[str, str | bytes]], Path]
@@ -450,14 +452,36 @@ async def test_a_collection_deleted_while_it_is_indexed_is_no_error(
 ) -> None:
     folder = write({f"{number}.md": PAGE.format(f"number{number}") for number in range(30)})
     await fake_app.ingest.bulk_index(folder, wait=False)
-    worker = fake_app.queue.worker(await fake_app.collection("docs"), Listener())
-    [batch] = await worker._take(10)
+    slow = fake_app.queue.worker(await fake_app.collection("docs"), Listener())
+    [group] = await slow._take(10)
+    batch = await slow._prepared(group)
+    assert batch is not None
 
     await fake_app.delete_collection("docs")
-    await worker._embed(batch)
-    await worker._store(batch)
+    await slow._embed(batch)
+    await slow._store(batch)
 
     assert set((await left_over(fake_app)).values()) == {0}
+
+
+async def test_long_documents_are_not_all_in_one_batch(
+    fake_app: App, write: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(worker, "BATCH_CHARACTERS", 100)
+    folder = write({f"{number}.md": "A word. " * 8 for number in range(5)})
+    await fake_app.ingest.bulk_index(folder, wait=False)
+    slow = fake_app.queue.worker(await fake_app.collection("docs"), Listener())
+
+    groups = await slow._take(10)
+
+    assert [len(group) for group in groups] == [2, 2, 1]
+    async with fake_app.database.connection() as connection:
+        await jobs.give_back(connection, slow._name)
+    report = await fake_app.ingest.bulk_index(folder)
+    stored = await select(
+        fake_app, "SELECT count(*), count(DISTINCT document_id) FROM document_chunks"
+    )
+    assert stored == [(report.chunks, 5)]
 
 
 async def test_a_file_stored_by_another_name_of_its_folder_is_the_same_document(

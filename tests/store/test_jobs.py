@@ -427,7 +427,9 @@ async def test_a_worker_that_lost_its_lease_does_not_end_the_job_of_newer_conten
     await queue.fill(["old words"])
     embedder = FakeEmbedder()
     slow = Worker(queue.database, lambda _: embedder)
-    [batch] = await slow._take(10)
+    [group] = await slow._take(10)
+    batch = await slow._prepared(group)
+    assert batch is not None
     await queue.expire()
     await queue.return_lost()
     await queue.store("0.md", "new words")
