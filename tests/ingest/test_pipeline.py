@@ -477,11 +477,8 @@ async def test_long_documents_are_not_all_in_one_batch(
     assert [len(group) for group in groups] == [2, 2, 1]
     async with fake_app.database.connection() as connection:
         await jobs.give_back(connection, slow._name)
-    report = await fake_app.ingest.bulk_index(folder)
-    stored = await select(
-        fake_app, "SELECT count(*), count(DISTINCT document_id) FROM document_chunks"
-    )
-    assert stored == [(report.chunks, 5)]
+    await fake_app.ingest.bulk_index(folder)
+    assert await select(fake_app, "SELECT count(*) FROM document_chunks") == [(5,)]
 
 
 async def test_a_file_stored_by_another_name_of_its_folder_is_the_same_document(
