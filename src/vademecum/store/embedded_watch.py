@@ -240,9 +240,10 @@ def watch(folder: Path, idle_seconds: float, lock: int) -> None:
         clients = take(folder / CLIENTS)
         try:
             before, touched = touched, (folder / CLIENTS).stat().st_mtime_ns
-            if clients is None or touched != before or _has_clients(folder / CLUSTER):
+            in_use = clients is None or touched != before or _has_clients(folder / CLUSTER)
+            if in_use:
                 used = time.monotonic()
-            idle = time.monotonic() - used >= idle_seconds
+            idle = not in_use and time.monotonic() - used >= idle_seconds
             if not alive(folder) or (idle and shut_down(folder)):
                 # Before start.lock: who gets that next must see that there is no watcher.
                 os.close(lock)
