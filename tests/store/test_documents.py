@@ -3,12 +3,14 @@
 import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
 import pytest
 
 from vademecum.errors import BadInput
 from vademecum.store import collections, documents
 from vademecum.store.db import Database
+from vademecum.store.documents import written
 from vademecum.types import Change, CollectionId, Document, DocumentId, Source
 
 
@@ -78,6 +80,51 @@ async def test_new_changed_and_unchanged(shelf: Shelf) -> None:
         (1, "two", "/d/a.md", True)
     ]
     assert await shelf.jobs() == [(1, "pending")]
+
+
+async def test_many_at_once_leave_out_what_is_known_by_path_file_or_url(shelf: Shelf) -> None:
+    await shelf.put("one", file="/d/a.md", path="a.md")
+    await shelf.put("two", url="https://example.org/b")
+    sources = [
+        Source(path="a.md", file_path="/elsewhere/a.md"),
+        Source(path="moved/a.md", file_path="/d/a.md"),
+        Source(path="b.md", file_path="/d/b.md", url="https://example.org/b"),
+        Source(path="c.md", file_path="/d/c.md", modified_at=datetime(2026, 1, 2, tzinfo=UTC)),
+        Source(path="https://example.org/d", url="https://example.org/d"),
+    ]
+    title = 'one, {two} \\ "three" NULL'
+    new = [(source, written(title, f"Of {source.path}", {"n": 1})) for source in sources]
+
+    async with shelf.database.transaction() as connection:
+        stored = await documents.insert(connection, shelf.collection, new)
+        assert await documents.insert(connection, shelf.collection, []) == {}
+
+    rows = await shelf.rows("id, path, url, file_path, title, content, metadata, last_modified_at")
+    assert list(stored) == ["c.md", "https://example.org/d"]
+    assert rows[2:] == [
+        (
+            stored["c.md"],
+            "c.md",
+            None,
+            "/d/c.md",
+            title,
+            "Of c.md",
+            {"n": 1},
+            sources[3].modified_at,
+        ),
+        (
+            stored["https://example.org/d"],
+            "https://example.org/d",
+            "https://example.org/d",
+            None,
+            title,
+            "Of https://example.org/d",
+            {"n": 1},
+            None,
+        ),
+    ]
+    assert [content for _, content in await shelf.rows("id, content")][:2] == ["one", "two"]
+    assert [document for document, _ in (await shelf.jobs())[2:]] == list(stored.values())
 
 
 async def test_unchanged_content_only_touches_the_fetch_time(shelf: Shelf) -> None:

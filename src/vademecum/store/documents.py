@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Collection as Ids
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import PurePath
 
@@ -113,12 +113,12 @@ async def upsert(
         "modified_at": source.modified_at,
         "run": run,
     }
-    await connection.execute(SQL["lock_collection"], values)
+    await connection.execute(SQL["lock_collection"], {"collection": collection})
     async with connection.cursor(row_factory=class_row(_Match)) as cursor:
         await cursor.execute(SQL["documents_of_source"], values)
         matches = await cursor.fetchall()
     if not matches:
-        return "inserted", await _insert(connection, source, values)
+        return "inserted", await _insert(connection, collection, source, document, run=run)
     kept, *doubles = matches
     if doubles:
         await delete(connection, [double.id for double in doubles])
@@ -135,15 +135,52 @@ async def upsert(
     return "updated", kept.id
 
 
+async def insert(
+    connection: Connection,
+    collection: CollectionId,
+    new: Sequence[tuple[Source, Document]],
+    *,
+    run: int | None = None,
+) -> dict[str, DocumentId]:
+    """Store what nothing is stored of, and queue what follows; call inside a transaction. By
+    path; those of which the url, the file or the path is known are left out, and want `upsert`."""
+    if not new:
+        return {}
+    sources, read = [source for source, _ in new], [document for _, document in new]
+    await connection.execute(SQL["lock_collection"], {"collection": collection})
+    cursor = await connection.execute(
+        SQL["insert_documents"],
+        {
+            "collection": collection,
+            "paths": [source.path for source in sources],
+            "urls": [source.url for source in sources],
+            "file_paths": [source.file_path for source in sources],
+            "titles": [document.title for document in read],
+            "formats": [document.format for document in read],
+            "contents": [document.text for document in read],
+            "content_hashes": [content_hash(document.text) for document in read],
+            "source_hashes": [document.source_hash for document in read],
+            "metadata": [Jsonb(dict(document.metadata)) for document in read],
+            "times": [source.modified_at for source in sources],
+            "run": run,
+            "priority": jobs.PRIORITY,
+        },
+    )
+    return dict(await cursor.fetchall())
+
+
 async def _insert(
-    connection: Connection, source: Source, values: Mapping[str, object]
+    connection: Connection,
+    collection: CollectionId,
+    source: Source,
+    document: Document,
+    *,
+    run: int | None,
 ) -> DocumentId:
     for path in _paths(source):
-        cursor = await connection.execute(
-            SQL["insert_document"], {**values, "path": path, "priority": jobs.PRIORITY}
-        )
-        if (row := await cursor.fetchone()) is not None:
-            return DocumentId(row[0])
+        placed = replace(source, path=path)
+        if stored := await insert(connection, collection, [(placed, document)], run=run):
+            return stored[path]
     raise BadInput(f"{source.path}: another document of the collection has this path")
 
 

@@ -10,20 +10,25 @@ SELECT id, path, url, file_path, title, content_hash, source_hash, metadata
    AND (url = %(url)s OR file_path = %(file_path)s)
  ORDER BY (url = %(url)s) DESC NULLS LAST, id;
 
--- name: insert_document
--- With the job that follows; none where another document has the path.
+-- name: insert_documents
+-- Those of which nothing is stored and whose path is free, in this order, each with the job that
+-- follows.
 WITH stored AS (
     INSERT INTO crawled_documents (collection_id, path, url, file_path, title, format, content,
                                    content_hash, source_hash, metadata, last_modified_at, run_id)
-    VALUES (%(collection)s, %(path)s, %(url)s, %(file_path)s, %(title)s, %(format)s, %(content)s,
-            %(content_hash)s, %(source_hash)s, %(metadata)s, %(modified_at)s, %(run)s)
-    ON CONFLICT (collection_id, path) DO NOTHING
-    RETURNING id, collection_id, run_id
+    SELECT %(collection)s, w.*, %(run)s
+      FROM unnest(%(paths)s::text[], %(urls)s::text[], %(file_paths)s::text[], %(titles)s::text[],
+                  %(formats)s::text[], %(contents)b::text[], %(content_hashes)s::text[],
+                  %(source_hashes)s::text[], %(metadata)s::jsonb[], %(times)s::timestamptz[])
+        AS w (path, url, file_path, title, format, content, content_hash, source_hash, metadata,
+              last_modified_at)
+    ON CONFLICT DO NOTHING
+    RETURNING id, path, collection_id, run_id
 ), queued AS (
     INSERT INTO processing_queue (document_id, collection_id, priority, run_id)
     SELECT id, collection_id, %(priority)s, run_id FROM stored
 )
-SELECT id FROM stored;
+SELECT path, id FROM stored;
 
 -- name: update_document
 UPDATE crawled_documents
