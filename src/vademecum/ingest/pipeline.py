@@ -164,6 +164,7 @@ async def _store_found(
     run now and then and at the end, also where it is stopped before."""
     untouched: list[DocumentId] = []
     noted, noted_at = 0, time.monotonic()
+    together = 1  # so that work begins soon
 
     async def note() -> None:
         await _note(target, report, len(found), noted)
@@ -173,8 +174,9 @@ async def _store_found(
             batch = found[start : start + READ_TOGETHER]
             changed = await asyncio.to_thread(_changed, batch, stored, target, report, untouched)
             waiting = iter(changed)
-            while read := await asyncio.to_thread(_read_some, target, waiting, report):
+            while read := await asyncio.to_thread(_read_some, target, waiting, together, report):
                 await _store_read(target, read, report)
+                together = min(2 * together, STORED_TOGETHER)
             if time.monotonic() - noted_at > SECONDS_BETWEEN_NOTES:
                 await target.database.retry(note)
                 noted, noted_at = len(report.failed), time.monotonic()
@@ -269,8 +271,10 @@ def _changed(
     return changed
 
 
-def _read_some(target: _Target, waiting: Iterator[_Changed], report: FolderReport) -> list[_Read]:
-    """The next files that can be read, as many as are stored together; none is left without one."""
+def _read_some(
+    target: _Target, waiting: Iterator[_Changed], most: int, report: FolderReport
+) -> list[_Read]:
+    """The next files that can be read, up to `most`; none are left where these are none."""
     read: list[_Read] = []
     started = time.monotonic()
     for file, old in waiting:
@@ -288,7 +292,7 @@ def _read_some(target: _Target, waiting: Iterator[_Changed], report: FolderRepor
                 path=file.relative, file_path=printable(file.path), modified_at=file.modified_at
             )
             read.append(_Read(source, document, old))
-        if len(read) == STORED_TOGETHER or (read and time.monotonic() - started > READ_SECONDS):
+        if len(read) == most or (read and time.monotonic() - started > READ_SECONDS):
             break
     return read
 
