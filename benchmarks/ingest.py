@@ -2,8 +2,9 @@
 
     uv run benchmarks/ingest.py [FOLDER …] [--files N] [--rounds N] [--database URL] [--json]
 
-Without a folder it takes Python's language reference, which every machine has. The documents are
-copied to a folder of the benchmark's own, and then, by `App.bulk_index`:
+Without a folder it takes what every machine has: Python's language reference, and what the modules
+of its standard library say of themselves. The documents are copied to a folder of the benchmark's
+own, and then, by `App.bulk_index`:
 
 1. indexed from nothing, against the embedder alone: the same texts, in the same batches,
    embedded and thrown away, by an embedder that has seen as little before; some rounds of both,
@@ -13,15 +14,17 @@ copied to a folder of the benchmark's own, and then, by `App.bulk_index`:
 """
 
 import argparse
+import ast
 import asyncio
 import hashlib
 import json
 import re
 import statistics
 import sys
+import sysconfig
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from pydoc_data import topics
@@ -49,6 +52,9 @@ LEAST_MEGABYTES = 200.0
 ENOUGH_BYTES = 20_000_000
 """With less, what any run costs is most of it."""
 
+_NO_DOCUMENTATION = re.compile(r"^(site-packages|test|idlelib|lib2to3)\b|\.(idle_)?tests?\b")
+_NAMED = (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+_SAYING = (ast.Module, *_NAMED)
 _SENTENCE = re.compile(r"(?<=[a-z] )[a-z]+(?: [a-z]+){4,10}(?= [a-z])")
 
 
@@ -102,7 +108,7 @@ def main() -> None:
     if arguments.rounds < 1:
         parser.error("--rounds must be at least 1")
     with tempfile.TemporaryDirectory(prefix="vade-bench-docs-") as temporary:
-        folders = arguments.folders or [write_reference(Path(temporary, "python-reference"))]
+        folders = arguments.folders or [write_python(Path(temporary, "python"))]
         if absent := [str(folder) for folder in folders if not folder.is_dir()]:
             parser.error(f"there is no folder {', '.join(absent)}")
         originals = corpus.find(folders)[: arguments.files]
@@ -118,12 +124,27 @@ def main() -> None:
         report(result)
 
 
-def write_reference(folder: Path) -> Path:
-    """Python's language reference as the standard library carries it, a file for each topic."""
+def write_python(folder: Path) -> Path:
+    """The language reference, a file for each topic, and the library, a file for each module."""
     folder.mkdir(parents=True)
     for name, text in topics.topics.items():
         (folder / f"{name}.rst").write_text(text, encoding="utf-8")
+    library = Path(sysconfig.get_path("stdlib"))
+    for file in sorted(library.rglob("*.py")):
+        name = ".".join(file.relative_to(library).with_suffix("").parts)
+        if not _NO_DOCUMENTATION.search(name):
+            text = "\n\n".join(_said(ast.parse(file.read_bytes()), name))
+            (folder / f"{name}.md").write_text(text, encoding="utf-8")
     return folder
+
+
+def _said(node: ast.AST, name: str, level: int = 1) -> Iterator[str]:
+    """What a module, a class or a function says of itself, and of what is in it."""
+    if isinstance(node, _SAYING) and (said := ast.get_docstring(node)):
+        yield f"{'#' * level} {name}\n\n{said}"
+    for inner in ast.iter_child_nodes(node):
+        if isinstance(inner, _NAMED) and not inner.name.startswith("_"):
+            yield from _said(inner, inner.name, level + 1)
 
 
 async def run(

@@ -1,14 +1,16 @@
 """docutils, told to read one text and nothing else: no files, no raw markup, no warnings."""
 
+import copy
 import re
 import threading
+from functools import cache
 from typing import Any, ClassVar, cast
 
-from docutils import nodes
-from docutils.core import publish_doctree
-from docutils.parsers.rst import Directive, directives, roles, states
+from docutils import frontend, nodes
+from docutils.parsers.rst import Directive, Parser, directives, roles, states
 from docutils.parsers.rst.languages import en as english
-from docutils.utils import SystemMessage
+from docutils.readers.standalone import Reader
+from docutils.utils import SystemMessage, new_document
 
 from vademecum.ingest.read.content import word_set
 
@@ -41,11 +43,30 @@ def parse(text: str) -> nodes.document | None:
     with _LOCK:
         _learn(text)
         try:
-            return publish_doctree(text, settings_overrides=_SETTINGS)
+            return _parsed(text)
         except (SystemMessage, RecursionError, ValueError, AttributeError, TypeError, LookupError):
             return None
         except AssertionError:
             return None
+
+
+def _parsed(text: str) -> nodes.document:
+    """As `docutils.core.publish_doctree`, which reads its settings anew for every text."""
+    parser, reader = Parser(), cast("Any", Reader())
+    document = new_document("<string>", copy.copy(_settings()))
+    parser.parse(text, document)
+    document.current_source = document.current_line = None
+    document.transformer.populate_from_components((reader, parser))
+    document.transformer.apply_transforms()
+    return document
+
+
+@cache
+def _settings() -> Any:
+    settings = frontend.get_default_settings(Parser, Reader)
+    for name, value in _SETTINGS.items():
+        setattr(settings, name, value)
+    return settings
 
 
 def _learn(text: str) -> None:
