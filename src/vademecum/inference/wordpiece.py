@@ -22,6 +22,8 @@ REMEMBERED = 200_000
 # The model drops other control characters, and joins what stands on both sides of them.
 _WORD = re.compile(r"[^ \t\n\r]+")
 _BLANKS = re.compile(r"([ \t\n\r]+)")
+# Of a word in printable ASCII: each mark is a token of its own, and parts what is around it.
+_PART = re.compile(r"[A-Za-z0-9]+|[^A-Za-z0-9]")
 
 
 class _Words(NamedTuple):
@@ -65,16 +67,37 @@ class LocalTokenizer:
         """The tokens of all these words, among others."""
         known = self._known
         if new := set(chain.from_iterable(texts)).difference(known.ids):
-            for word in new:  # one by one: to share them out among threads takes longer
-                tokens = self._tokenizer.encode(word, add_special_tokens=False)
-                # In this order: another thread takes a word with ids for one that is known.
-                known.starts[word] = tuple(start for start, _ in tokens.offsets)
-                known.ids[word] = tuple(tokens.ids)
-                self._remembered += len(tokens)
+            for word in new:
+                parts = _PART.findall(word) if word.isascii() and word.isprintable() else ()
+                if len(parts) < 2:
+                    self._encode(word, known)
+                else:
+                    self._compose(word, parts, known)
             if self._remembered > REMEMBERED:
                 # Another thread may still read the old one.
                 self._known, self._remembered = _Words({}, {}), 0
         return known
+
+    def _encode(self, word: str, known: _Words) -> None:
+        # One by one: to share them out among threads takes longer.
+        tokens = self._tokenizer.encode(word, add_special_tokens=False)
+        # In this order: another thread takes a word with ids for one that is known.
+        known.starts[word] = tuple(start for start, _ in tokens.offsets)
+        known.ids[word] = tuple(tokens.ids)
+        self._remembered += len(tokens)
+
+    def _compose(self, word: str, parts: Sequence[str], known: _Words) -> None:
+        """Paths, addresses and calls are many, and each is met a few times; their parts often."""
+        for part in set(parts).difference(known.ids):
+            self._encode(part, known)
+        places = accumulate(map(len, parts), initial=0)
+        known.starts[word] = tuple(
+            at + start
+            for at, starts in zip(places, map(known.starts.__getitem__, parts), strict=False)
+            for start in starts
+        )
+        known.ids[word] = tuple(chain.from_iterable(map(known.ids.__getitem__, parts)))
+        self._remembered += len(known.ids[word])
 
 
 def _wordpiece(vocabulary: dict[str, int]) -> "tokenizers.Tokenizer":
