@@ -81,12 +81,13 @@ _remembered = lru_cache(maxsize=200_000)(_made)
 
 def _compound(word: str) -> Iterator[str]:
     bare = word.strip("_-")
-    exact = {bare, word} if _JOINED.search(bare) or _HUMP.search(bare) else {word} - {bare}
+    humped = not bare.islower() and _HUMP.search(bare)
+    exact = {bare, word} if humped or _JOINED.search(bare) else {word} - {bare}
     for form in sorted(exact):
         if len(form) <= MAX_TERM:
             yield form.casefold()
-    for part in _PART.findall(_HUMP.sub("-", bare)):
-        if _PAIRED.match(part):
+    for part in _PART.findall(_HUMP.sub("-", bare) if humped else bare):
+        if not part.isascii() and _PAIRED.match(part):
             yield from _pairs(part)
         elif len(part) <= MAX_TERM:
             yield _stem(part.casefold())

@@ -109,5 +109,7 @@ def _linked_length(element: "Element") -> int:
 
 
 def _length(element: "Element") -> int:
-    text = etree.tostring(element, method="text", encoding="unicode", with_tail=False)
+    text = element.text or ""
+    if len(element):
+        text = etree.tostring(element, method="text", encoding="unicode", with_tail=False)
     return len("".join(text.split()))
