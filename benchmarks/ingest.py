@@ -41,7 +41,7 @@ from vademecum.ingest.report import IngestReport, Listener
 from vademecum.profiles.profile import load_profile
 from vademecum.store import documents
 from vademecum.store.documents import StoredDocument
-from vademecum.worker import BATCH_JOBS
+from vademecum.worker import BATCH_CHARACTERS, BATCH_JOBS
 
 COLLECTION = "benchmark"
 REPEATS = 3
@@ -260,27 +260,22 @@ async def stored_documents(app: App) -> list[StoredDocument]:
 
 
 def batches(stored: Sequence[StoredDocument], embedder: Embedder) -> list[list[str]]:
-    """What a worker gives the embedder: equal windows of a batch once."""
-    prepared = [
-        prepare(
+    """Such as a worker gives the embedder: equal windows of a batch once."""
+    found: list[dict[str, None]] = [{}]
+    jobs = characters = 0
+    for document in stored:
+        if jobs == BATCH_JOBS or characters >= BATCH_CHARACTERS:
+            found.append({})
+            jobs = characters = 0
+        jobs, characters = jobs + 1, characters + len(document.text)
+        prepared = prepare(
             document,
             profile=load_profile(document.profile),
             tokenizer=embedder.tokenizer,
             max_tokens=embedder.max_tokens,
         )
-        for document in stored
-    ]
-    return [
-        list(
-            {
-                w.text: None
-                for d in prepared[start : start + BATCH_JOBS]
-                for c in d.chunks
-                for w in c.windows
-            }
-        )
-        for start in range(0, len(prepared), BATCH_JOBS)
-    ]
+        found[-1] |= {w.text: None for c in prepared.chunks for w in c.windows}
+    return [list(texts) for texts in found]
 
 
 async def embed_alone(texts: Sequence[Sequence[str]], embedder: Embedder) -> Bare:

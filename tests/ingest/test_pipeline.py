@@ -467,7 +467,7 @@ async def test_a_collection_deleted_while_it_is_indexed_is_no_error(
 async def test_long_documents_are_not_all_in_one_batch(
     fake_app: App, write: Write, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(worker, "BATCH_CHARACTERS", 100)
+    monkeypatch.setattr(worker, "MOST_CHARACTERS", 100)
     folder = write({f"{number}.md": "A word. " * 8 for number in range(5)})
     await fake_app.ingest.bulk_index(folder, wait=False)
     slow = fake_app.queue.worker(await fake_app.collection("docs"), Listener())

@@ -309,7 +309,7 @@ def test_killed_it_is_not_left_running(
     settings: Settings,
     database_url: str,
 ) -> None:
-    folder = write(pages(400))
+    folder = write(pages(2000))
     command = subprocess.Popen(
         [Path(sys.executable).parent / "vade", "bulk-index", folder, "-c", "docs", "--json"],
         env=os.environ
@@ -341,7 +341,11 @@ def test_killed_it_is_not_left_running(
 
     assert resumed.returncode == 0, resumed.stderr
     (run,) = runs()
-    assert (run["state"], run["files_processed"], run["chunks_created"]) == ("completed", 400, 400)
+    assert (run["state"], run["files_processed"], run["chunks_created"]) == (
+        "completed",
+        2000,
+        2000,
+    )
 
 
 async def test_a_run_whose_lease_ran_out_has_failed(lexical_app: App, settings: Settings) -> None:

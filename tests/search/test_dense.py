@@ -12,7 +12,7 @@ from vademecum.store.db import Connection, Database
 from vademecum.types import CollectionId, DocumentId, EmbeddingSpace, SpaceId
 from vademecum.vectors import pgvector
 
-ROWS = 6000
+ROWS = 12_000
 SPACE = EmbeddingSpace(model="test", dimensions=16, digest="1")
 
 

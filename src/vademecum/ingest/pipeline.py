@@ -26,10 +26,8 @@ from vademecum.store.runs import RunMode
 from vademecum.types import Change, Document, DocumentId, Source
 
 READ_TOGETHER = 64
-"""Files hashed and looked at in one go, in other threads."""
-
-STORED_TOGETHER = 16
-"""Changed files in one transaction, at most; by themselves they take a third longer to store."""
+"""Files looked at in one go, in other threads, and changed ones stored in one transaction: one for
+each of 250 pages takes 0.8 s more of the processor."""
 
 READ_SECONDS = 0.1
 """After so long, what was read is stored, however few files it is."""
@@ -176,7 +174,7 @@ async def _store_found(
             waiting = iter(changed)
             while read := await asyncio.to_thread(_read_some, target, waiting, together, report):
                 await _store_read(target, read, report)
-                together = min(2 * together, STORED_TOGETHER)
+                together = min(2 * together, READ_TOGETHER)
             if time.monotonic() - noted_at > SECONDS_BETWEEN_NOTES:
                 await target.database.retry(note)
                 noted, noted_at = len(report.failed), time.monotonic()

@@ -17,7 +17,7 @@ from vademecum.types import ChunkId, CollectionId, DocumentId, EmbeddingSpace, S
 WHOLE = 10_000
 """Windows from which on a space has a vector index. Fewer are all compared: exact, and the same for
 every index of the same documents. Measured with 384 dimensions and 150 chunks wanted: 5000 windows
-in 2.3 ms, 10 000 in 4.3, 20 000 in 8.5, by an index in 1.0 to 1.5; and to build one over 7000 takes 3 %
+in 2.3 ms, 10 000 in 4.3, 20 000 in 8.5, by an index in 1.0 to 1.5; to build one over 7000 takes 3 %
 of the processor time in which they are embedded. Who asks often compares in memory anyway."""
 
 
