@@ -280,18 +280,17 @@ class Worker:
         batch = _Batch(embedder=embedder, profile=profile, recipe=recipe(profile, embedder))
         if first.serving_embedder != first.embedder:
             batch.serving = first.serving_embedder
-        cards = await asyncio.gather(*(self._card(document, profile) for _, document in group))
-        for (job, document), card in zip(group, cards, strict=True):
-            try:
-                prepared = await asyncio.to_thread(
-                    _split, document, profile, embedder, card, self._present_tokenizer(document)
-                )
-            except Exception as error:  # noqa: BLE001 - one document's failure is its own
-                await self._fail(job, error)
+        stored = [document for _, document in group]
+        cards = await asyncio.gather(*(self._card(document, profile) for document in stored))
+        present = self._present_tokenizer(first)
+        split = await asyncio.to_thread(_split, stored, cards, profile, embedder, present)
+        for (job, _), prepared in zip(group, split, strict=True):
+            if isinstance(prepared, Exception):
+                await self._fail(job, prepared)
             else:
                 batch.work.append((job, prepared))
         if embedder is not None:
-            kept = [document.id for _, document in group if document.recipe is not None]
+            kept = [document.id for document in stored if document.recipe is not None]
             batch.space, batch.known = await self._database.retry(
                 partial(self._reusable, embedder.space, kept)
             )
@@ -514,20 +513,29 @@ def _fitting(documents: Sequence[StoredDocument]) -> int:
 
 
 def _split(
-    document: StoredDocument,
+    stored: Sequence[StoredDocument],
+    cards: Sequence[DocumentCard | None],
     profile: Profile,
     embedder: Embedder | None,
-    card: DocumentCard | None,
     present: Tokenizer | None,
-) -> Prepared:
-    return prepare(
-        document,
-        profile=profile,
-        tokenizer=embedder.tokenizer if embedder else WordTokenizer(),
-        max_tokens=embedder.max_tokens if embedder else None,
-        card=card,
-        reading=present,
-    )
+) -> list[Prepared | Exception]:
+    """Each document, or why it cannot be: one's failure is its own."""
+    split: list[Prepared | Exception] = []
+    for document, card in zip(stored, cards, strict=True):
+        try:
+            prepared = prepare(
+                document,
+                profile=profile,
+                tokenizer=embedder.tokenizer if embedder else WordTokenizer(),
+                max_tokens=embedder.max_tokens if embedder else None,
+                card=card,
+                reading=present,
+            )
+        except Exception as error:  # noqa: BLE001 - told by its caller
+            split.append(error)
+        else:
+            split.append(prepared)
+    return split
 
 
 async def _chunked(connection: Connection, done: Sequence[Prepared]) -> None:
