@@ -35,6 +35,7 @@ from engines.memory import megabytes, own_peak, processors, server_now
 from engines.processor import own_seconds, server_seconds
 from scratch import scratch_app
 from vademecum.app import App
+from vademecum.garbage import look_rarely
 from vademecum.inference.embedder import Embedder
 from vademecum.ingest.prepare import prepare
 from vademecum.ingest.report import IngestReport, Listener
@@ -107,6 +108,7 @@ def main() -> None:
         parser.error("--files must be at least 1")
     if arguments.rounds < 1:
         parser.error("--rounds must be at least 1")
+    look_rarely()  # as the command does
     with tempfile.TemporaryDirectory(prefix="vade-bench-docs-") as temporary:
         folders = arguments.folders or [write_python(Path(temporary, "python"))]
         if absent := [str(folder) for folder in folders if not folder.is_dir()]:

@@ -9,7 +9,6 @@ takes its process along. The limit is processor time, so that a busy machine ref
 
 import atexit
 import contextlib
-import gc
 import json
 import os
 import select
@@ -21,6 +20,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from vademecum.errors import UnreadableSource
+from vademecum.garbage import look_rarely
 from vademecum.ingest.read.content import Content
 
 if TYPE_CHECKING:
@@ -28,10 +28,6 @@ if TYPE_CHECKING:
 
 IDLE_SECONDS = 60
 """A child with nothing to read ends itself after so long."""
-
-YOUNG_OBJECTS = 50_000
-"""So many before a child looks for garbage among them. What is read of a document lives until it is
-written: with Python's own 700, a seventh of the time of reStructuredText goes into looking."""
 
 _idle: list["_Child"] = []
 _lock = threading.Lock()
@@ -117,7 +113,7 @@ def serve() -> None:
         Path("/proc/self/oom_score_adj").write_text("1000")
     requests, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what a library prints is no answer
-    gc.set_threshold(YOUNG_OBJECTS)
+    look_rarely()
     while select.select([requests], [], [], IDLE_SECONDS)[0]:
         received = _read(requests)
         if received is None:

@@ -6,6 +6,7 @@ from typing import Any
 import click
 
 from vademecum import __version__
+from vademecum.garbage import look_rarely
 
 # Module and one-line help of each command: `vade --help` shows them without an import.
 COMMANDS = {
@@ -106,4 +107,5 @@ class Commands(click.Group):
 @click.pass_context
 def main(ctx: click.Context, /, **options: Any) -> None:
     """The knowledge and memory that AI agents carry, on PostgreSQL."""
+    look_rarely()
     ctx.obj = options["database"]
