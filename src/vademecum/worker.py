@@ -49,7 +49,7 @@ BATCH_CHARACTERS = 500_000
 for one another cost by the batch: 1400 abstracts take 3.5 % longer in 47 batches than in 13."""
 
 BATCH_JOBS = 128
-"""However short they are."""
+"""Documents of a batch at most, however short they are."""
 
 MOST_CHARACTERS = 1_000_000
 """With so many, a batch takes no further document: what is made of a text takes eight times its
